@@ -1,7 +1,7 @@
-"""Settings of Sphinx for the documentation site: `make docs` builds it into docs/_build/html.
+"""Sphinx settings of the documentation site: `make docs` builds it into docs/_build/html.
 
-The sources are the whole checkout, of which only some pages are taken, so that links between the
-README, the docs and the config reference work as they do in the repository.
+The source folder is the whole checkout, from which only some pages are taken, so that links between
+the README, the docs and the config reference work as in the repository.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ include_patterns = [
     "results/README.md",
     "results/published/costs.md",
 ]
-# Folders that are not walked through: environments and results have a hundred thousand files.
+# Folders that Sphinx skips: environments and results have a hundred thousand files.
 exclude_patterns = [".*", "docs/_*", "data", "src", "tests", "site", "wheelhouse*"]
 
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 600  # seconds a cell, which only ends a hang
-nb_output_stderr = "remove"  # bars of progress; an exception ends the build
+nb_execution_timeout = 600  # seconds per cell, which only end a hang
+nb_output_stderr = "remove"  # progress bars; an exception fails the build
 
 default_role = "py:obj"
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say what arguments are
-numpydoc_show_class_members = False  # the members follow, as a page has the whole class
+autodoc_typehints = "none"  # docstrings describe the arguments
+numpydoc_show_class_members = False  # members follow, since a page documents the whole class
 
 html_theme = "pydata_sphinx_theme"
 html_title = "shiftbench"
@@ -64,5 +64,5 @@ html_theme_options = {
     "show_nav_level": 2,
     "navigation_with_keys": False,
 }
-html_context = {"default_mode": "auto"}  # dark where the reader's system is
+html_context = {"default_mode": "auto"}  # dark if the reader's system is
 html_additional_pages = {"index": "start.html"}

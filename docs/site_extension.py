@@ -1,6 +1,6 @@
 """Sphinx extension of the documentation site: links to pages of results, and generated lists.
 
-The pages of results are those that `shiftbench site` makes, in a folder of the same site.
+`shiftbench site` makes the pages of results, in a folder of the same site.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from shiftbench.publish.site import pages
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "published"
 PAGES = "benchmark"
-"""The folder of the pages of results in the site."""
+"""The folder of the pages of results within the site."""
 STUDY_FILE = re.compile(r"results/published/(\w+)/studies/([\w-]+)/")
 INSTEAD = {"results/published/ledger": "papers.html"}
-"""Published files in place of which the site has a page of results."""
+"""Published files that the site replaces by a page of results."""
 OF_SKLEARN = re.compile(r"set_\w+_request")
 """Methods that scikit-learn generates for metadata routing."""
 
@@ -53,14 +53,14 @@ def link_results(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _links_to_pages(doctree: nodes.document) -> Iterator[nodes.Element]:
-    """Yield links to files of Markdown."""
+    """Yield links to Markdown files."""
     for node in doctree.findall(addnodes.pending_xref):
         if node["refdomain"] == "doc":
             yield node
 
 
 def leave_out_badges(app: Sphinx, doctree: nodes.document) -> None:
-    """Take out images that a browser would fetch from a network."""
+    """Remove images that a browser would fetch from a network."""
     for node in list(doctree.findall(nodes.image)):
         if "://" in node["uri"]:
             around = node.parent if isinstance(node.parent, nodes.reference) else node
@@ -68,7 +68,7 @@ def leave_out_badges(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def complete(app: Sphinx, document: str, source: list[str]) -> None:
-    """Complete the pages that have lists derived from the code, or that have no title."""
+    """Add generated lists to pages, and a title to the page of costs."""
     if document in LISTS:
         source[0] += "\n" + "\n".join(LISTS[document]())
     if document == "results/published/costs":
@@ -83,7 +83,7 @@ def _adapters() -> Iterator[str]:
 
 
 def _methods() -> Iterator[str]:
-    """Yield a line on each method, with a link to its page of results."""
+    """Yield a line for each method, with a link to its page of results."""
     for name, told in catalogue.methods(Library(OURS)).items():
         address = place("docs/reference/methods", f"methods/{name}.html")
         yield f'- <a href="{address}"><code>{name}</code></a>: {told.replace(chr(10), " ")}'
@@ -95,7 +95,7 @@ LISTS = {"docs/reference/adapters": _adapters, "docs/reference/methods": _method
 def leave_out_of_sklearn(
     app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave methods that scikit-learn makes out of the reference."""
+    """Leave generated methods of scikit-learn out of the reference."""
     return True if OF_SKLEARN.fullmatch(name) else None
 
 
@@ -107,9 +107,9 @@ def write_results(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect all this with Sphinx."""
+    """Connect the extension with Sphinx."""
     app.connect("source-read", complete)
-    # Before Sphinx copies the files that are linked to, and looks for images.
+    # before Sphinx copies linked files and collects images
     app.connect("doctree-read", link_results, priority=100)
     app.connect("doctree-read", leave_out_badges, priority=100)
     app.connect("autodoc-skip-member", leave_out_of_sklearn)

@@ -1,4 +1,4 @@
-"""Speed against what a user would take instead: `python -m perf` prints one table.
+"""Speed compared with what a user would take instead: `python -m perf` prints one table.
 
-`peers` is run by .venv-perf, which has no shiftbench; so nothing here or there imports it.
+.venv-perf runs `peers` and has no shiftbench, so neither this file nor `peers` may import it.
 """

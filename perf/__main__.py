@@ -1,9 +1,9 @@
-"""Prints one table: our costs beside those of what a user would take instead.
+"""Print one table: our costs beside those of what a user would take instead.
 
     make perf ARGS="--only steps --pairs 5"
 
-On a quiet machine, for half an hour. Ours and theirs run in processes of their own, theirs in
-.venv-perf. A side is warmed up by a round that does not count.
+It takes half an hour on a quiet machine. Both sides run in separate processes, theirs in
+.venv-perf. Each side is warmed up by a round that does not count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perf.driver import Measured, measure
 
 
 def main() -> None:
-    """Prints a line when a comparison is done, and then the table."""
+    """Print a line after each comparison, and then the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--only", nargs="+", default=[""], metavar="WORDS",
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _all_rounds(found: list[Measured], about: dict) -> dict:
-    """Everything that was measured."""
+    """Return everything that was measured."""
     parts = [
         {
             "group": one.comparison.group,

@@ -2,8 +2,8 @@
 
     python -m perf.cluster --runs 8
 
-On a Slurm of two nodes on this machine, which apt installs. Counts the processor time of all that
-Slurm starts, for this process adopts what its daemons leave behind; and that of the main process.
+Runs on a two-node Slurm on this machine, which is installed by apt. Counts the processor time of
+the main process and of all that Slurm starts; this process adopts orphans of Slurm's daemons.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ OURS = [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--pr
 
 
 class Cost(NamedTuple):
-    """Seconds of processors on the nodes and in the main process, seconds, and jobs of Slurm."""
+    """Processor seconds on the nodes and of the main process, wall seconds, and number of jobs."""
 
     nodes: float
     main: float
@@ -94,7 +94,7 @@ def cost(slurm: TwoNodes, command: list[str], config: str, packed: bool) -> Cost
 
 
 def _spent() -> float:
-    """Processor time of all children that have ended, also of those that we adopted."""
+    """Return the processor time of all children that have ended, including adopted ones."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -107,7 +107,7 @@ def _jobs(slurm: TwoNodes) -> int:
 
 
 def main() -> None:
-    """Prints a line for each way to run each study."""
+    """Print a line for each study and each way to run it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--studies", nargs="+", choices=STUDIES, default=list(STUDIES))

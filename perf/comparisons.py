@@ -1,4 +1,4 @@
-"""All comparisons: a row of the table for each peer."""
+"""All comparisons, with one row of the table per peer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _products(kind: str, case: str, number: int) -> Side:
 
 
 def _side_by_side(part: str, case: str, epochs: tuple[int, int]) -> Comparison:
-    """Small networks of VCL or VBS; a step is one of all networks."""
+    """Return a comparison of small networks of VCL or VBS; one step trains all networks."""
     ours, number = _ours(f"{NETWORKS}:mean_field", case=case, epochs=epochs), epochs[1] - epochs[0]
     peers = (_torch("mean_field", case=case, number=number),
              _jax("mean_field", case=case, number=number), _natively(ours))  # fmt: skip
@@ -70,7 +70,7 @@ def _ten_draws(part: str, function: str, peer: str, of: dict[str, str], *more: S
              _torch(peer, "PyTorch, noise table", noise="table", epochs=4, **of))  # fmt: skip
     return Comparison(
         "steps", f"{part}, 10 draws, 784-100-100-10, 256 rows", "step", ours, (*peers, *more),
-        # Both sides draw; at the precision that they start from the draws tell little.
+        # Both sides draw; at the initial precision, the draws hardly matter.
         tolerance=0.02, tiny={"epochs": (1, 2)},
     )  # fmt: skip
 
@@ -111,7 +111,7 @@ def _networks() -> list[Comparison]:
 
 
 def _uncertain() -> list[Comparison]:
-    """Posteriors of a network by packages of PyTorch."""
+    """Return comparisons of a network's posteriors with PyTorch packages."""
     peers = "perf.peers.torch_uncertainty"
     return [
         Comparison(
@@ -144,7 +144,7 @@ def _detectors() -> list[Comparison]:
 def _run_lengths() -> list[Comparison]:
     found = []
     for keep in (50, 200):
-        # The harness's calls see fewer rows: their cost does not depend on the number.
+        # Calls of the harness see fewer rows, since their cost does not depend on the number.
         for text, how, rows, few in (
             ("in a block", "block", 20_000, 20_000),
             ("singly", "singly", 4_000, 4_000),

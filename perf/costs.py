@@ -1,9 +1,9 @@
-"""Measures what a step or a row of each method costs, all in one process, in turn with Adam.
+"""Measure what a step or a row of each method costs, in one process, in turn with Adam.
 
     make perf-costs ARGS="--rounds 5"
 
-On a quiet machine. Writes src/shiftbench/config/method_costs.yaml, which `shiftbench show` and the
-site read, and the tables of perf/table.md. --only METHOD ... measures some, and keeps the others.
+Needs a quiet machine. Writes src/shiftbench/config/method_costs.yaml, which `shiftbench show` and
+the site read, and the tables of perf/table.md. --only METHOD ... measures some and keeps the rest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from shiftbench.config.method_costs import FILE, Costs, Step, digits
 TABLE = ROOT / "perf/table.md"
 BEGIN, END = "<!-- methods: begin -->\n", "<!-- methods: end -->\n"
 SLOW = 0.05
-"""Seconds of a step from which fewer steps are enough."""
+"""Seconds per step above which a round has fewer steps."""
 FEW_ROWS, SECONDS_OF_ROWS = 50, 0.5
-"""Rows of a first try; the time that a round of rows should take."""
+"""The rows of a first try, and the seconds that a round of rows should take."""
 REASONS = {
     "joint": "trains as Adam does, on more rows with every task",
     "laplace-last": "trains as Adam does; what it adds is done at the end of a task, in 0.3 s",
@@ -48,7 +48,7 @@ REASONS = {
         "fits a word until it has converged, so the text decides; see Skip-gram above",
     ),
 }
-"""Why methods with a pipeline have no measure."""
+"""Reasons why methods with a pipeline are not measured."""
 HEADER = (
     "# What methods cost, in microseconds. `make perf-costs` writes this file; do not edit it.\n"
 )
@@ -64,7 +64,7 @@ def main() -> None:
     failed = []
     if not asked.tables:
         load = psutil.getloadavg()
-        # Before NumPy and TensorFlow are imported, which read them.
+        # before the import of NumPy and TensorFlow, which read them
         os.environ.update(ONE_THREAD)
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         steps, rows, failed = _measured(asked.only or measurable(), asked.rounds)
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def measurable() -> list[str]:
-    """Methods with a pipeline, but those with a reason."""
+    """Return the methods with a pipeline, except those with a reason."""
     from perf.ours import methods
 
     return [name for name in sorted(methods.library().methods)
@@ -89,7 +89,7 @@ def measurable() -> list[str]:
 def _measured(
     names: Iterable[str], rounds: int
 ) -> tuple[dict[str, Step], dict[str, float], list[str]]:
-    """Steps and rows by method, and the methods that failed."""
+    """Return steps and rows by method, and the methods that failed."""
     from perf.ours import methods
 
     steps, rows, failed = {}, {}, []
@@ -100,7 +100,7 @@ def _measured(
                 found = steps[name] = step(name, adam, rounds)
             else:
                 found = rows[name] = row(name, rounds)
-        except Exception as error:  # a method that fails leaves the others their measures
+        except Exception as error:  # a failing method must not prevent other measurements
             failed.append(name)
             found = f"{type(error).__name__}: {error}"
         print(f"{name}: {found}", file=sys.stderr, flush=True)
@@ -109,7 +109,7 @@ def _measured(
 
 
 def step(method: str, adam: Any, rounds: int) -> Step:
-    """Measure steps of a method and of Adam in turn; few of a slow method."""
+    """Measure steps of a method and of Adam in turn, fewer for a slow method."""
     from perf import problems
     from perf.ours import methods
     from perf.work import a_unit
@@ -127,7 +127,7 @@ def step(method: str, adam: Any, rounds: int) -> Step:
 
 
 def row(method: str, rounds: int) -> float:
-    """Measure the microseconds of a row, of as many rows as a round has time for."""
+    """Return the microseconds per row, from as many rows as a round has time for."""
     from perf.ours import methods
     from perf.work import a_unit
 
@@ -158,7 +158,7 @@ def _how(rounds: int, only: list[str] | None, load: tuple[float, ...], before: s
 
 
 def _write(costs: Costs) -> None:
-    """Write the file, sorted by method; what is no method any more is left out."""
+    """Write the file, sorted by method, without methods that no longer exist."""
     from perf.ours import methods
 
     known = methods.library().methods
@@ -166,12 +166,12 @@ def _write(costs: Costs) -> None:
     rows = {name: one for name, one in costs.rows.items() if name in known}
     parts: dict[str, Any] = {"steps": steps, "rows": rows}
     said = yaml.safe_dump({"how": costs.how}, width=100, allow_unicode=True)
-    # A line for each method.
+    # one line per method
     FILE.write_text(HEADER + said + yaml.safe_dump(parts, default_flow_style=None, width=1000))
 
 
 def tables(costs: Costs) -> str:
-    """The tables of perf/table.md, and the methods without a measure."""
+    """Return the tables of perf/table.md, and the methods without a measurement."""
     steps = [
         (f"`{name}`", seconds(one.own / 1e6), seconds(one.adam / 1e6), digits(one.times))
         for name, one in costs.steps.items()

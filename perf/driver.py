@@ -1,4 +1,4 @@
-"""Rounds of both sides in turn, each in a process of its own, and what follows from them."""
+"""Alternate rounds of both sides, each in its own process, and compare their costs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_THREAD = {
     "TF_NUM_INTRAOP_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": "1",
     "SHIFTBENCH_THREADS": "1",
-    # A thread that waits would spin in the other side's time.
+    # Otherwise a waiting thread would spin during the other side's rounds.
     "OMP_WAIT_POLICY": "PASSIVE",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
@@ -33,10 +33,10 @@ ONE_THREAD = {
 
 @dataclass(frozen=True)
 class Side:
-    """A side of a comparison: how the table calls it, and the function that makes its work.
+    """A side of a comparison: its label in the table, and the function that makes its work.
 
-    function: module:name, of perf.ours or perf.peers, whose environment runs it. package: whose
-    version the table has. environment: variables of its process.
+    function: module:name in perf.ours or perf.peers; the package decides the interpreter. package:
+    the one whose version the table shows. environment: variables of its process.
     """
 
     label: str
@@ -47,17 +47,17 @@ class Side:
 
     @property
     def python(self) -> str:
-        """The interpreter that has what the function needs."""
+        """Return the interpreter that has the function's dependencies."""
         return str(PEERS) if self.function.startswith("perf.peers") else sys.executable
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our side, and the packages that a user would take instead; none if there is no rival.
+    """Our side, and the packages that a user would take instead, if there are any.
 
-    group: what --only chooses by. unit: that costs are of. limit: the least that the work could
-    take, such as its matrix products alone. tolerance: of `difference` between what both sides
-    show. tiny: arguments of ours with which a test runs it.
+    group: the name for --only. unit: the unit of costs. limit: the minimal work, such as the matrix
+    products alone. tolerance: the maximal `difference` between the results of both sides. tiny:
+    arguments of our side for tests.
     """
 
     group: str
@@ -80,7 +80,7 @@ class Seen(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A comparison after its rounds; apart: what both sides show, and by how much they differ."""
+    """A comparison after its rounds. apart: differences between the results of both sides."""
 
     comparison: Comparison
     ours: Seen
@@ -90,7 +90,7 @@ class Measured(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """Theirs over ours in each pair of rounds; above 1 ours is faster."""
+    """Their cost over ours in each pair of rounds; above 1 ours is faster."""
 
     middle: float
     least: float
@@ -98,15 +98,15 @@ class Ratio(NamedTuple):
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The ratio of costs; the rounds of a pair have the same place in both."""
+    """Return the ratio of costs; rounds at the same index form a pair."""
     pairs = [b / a for a, b in zip(ours, theirs, strict=True)]
     return Ratio(statistics.median(pairs), min(pairs), max(pairs))
 
 
 def measure(comparison: Comparison, pairs: int) -> Measured:
-    """Runs all sides, in another order in every other round.
+    """Run all sides, in reversed order in every other round.
 
-    RuntimeError if a side fails, or if two that should do the same work do not.
+    Raises RuntimeError if a side fails, or if the results of two sides disagree.
     """
     sides = [comparison.ours, *comparison.theirs]
     sides += [comparison.limit] if comparison.limit else []
@@ -130,7 +130,7 @@ def measure(comparison: Comparison, pairs: int) -> Measured:
 
 
 class _Process:
-    """A worker of one side; a call asks it, and raises RuntimeError with what it raised."""
+    """A worker of one side. A call sends a request, and raises RuntimeError if it failed."""
 
     def __init__(self, side: Side, connection: Connection, output: BinaryIO) -> None:
         self.side, self.connection, self.output = side, connection, output
@@ -149,7 +149,7 @@ class _Process:
 
 @contextmanager
 def _started(sides: Sequence[Side]) -> Iterator[list[_Process]]:
-    """The processes of some sides, until the end of the context."""
+    """Start the processes of some sides, and stop them at the end of the context."""
     with ExitStack() as stack:
         yield [_start(side, stack) for side in sides]
 
@@ -171,9 +171,9 @@ def _start(side: Side, stack: ExitStack) -> _Process:
 
 
 def _apart(comparison: Comparison, processes: list[_Process]) -> dict[str, float]:
-    """The relative difference of what each other side shows to ours.
+    """Return the relative differences between the results of each other side and ours.
 
-    RuntimeError where it is more than the comparison tolerates.
+    Raises RuntimeError if one is above the tolerance of the comparison.
     """
     ours, *theirs = (one("shown") for one in processes)
     apart = {}
@@ -190,8 +190,8 @@ def _apart(comparison: Comparison, processes: list[_Process]) -> dict[str, float
 
 
 def difference(theirs: Any, ours: Any) -> float:
-    """The norm of the difference of two arrays, relative to the norm of ours.
+    """Return the norm of the difference of two arrays, relative to the norm of ours.
 
-    Not the largest difference: where a gradient is nearly 0, rounding tells how Adam goes.
+    The largest difference would not do: if a gradient is nearly 0, rounding decides Adam's path.
     """
     return float((((theirs - ours) ** 2).sum() / (ours**2).sum()) ** 0.5)

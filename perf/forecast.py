@@ -1,12 +1,12 @@
-"""How near the costs that `shiftbench plan` tells come to those that were then measured.
+"""How near the costs that `shiftbench plan` forecasts come to those that were then measured.
 
     python -m perf.forecast results/embedded [results/cpu ...] [--before OTHER/results/cpu]
     python -m perf.forecast results/embedded --published config/cpu.yaml
 
-Each study with runs is estimated from nothing, from all other studies, from its own other runs,
-and, with --before, from an earlier run of the same config. With --published, from these runs the
-whole studies of another config, which were published with their core-hours. Processor time of
-runs and warm-ups, as shares of what was measured.
+Each study with runs is estimated without records, from all other studies, from its own other runs,
+and, with --before, from an earlier run of the same config. --published estimates whole studies of
+another config, which were published with their core-hours, from these runs. Numbers are processor
+times of runs and warm-ups, relative to the measured ones.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.records import Record
 
 MOST = 200
-"""Runs of a study that are left out one by one; one with more is not."""
+"""The maximal number of runs of a study that are left out one by one."""
 Estimators = Callable[[Record], Estimator]
 
 
 def predicted(those: list[Record], known: Estimators) -> float:
-    """Processor seconds that some runs would cost, each by its own estimator."""
+    """Return the forecast processor seconds of some runs, each by its own estimator."""
     return sum(known(one).of_record(one).cpu for one in those)
 
 
 def ways(known: list[Record], study: str, before: list[Record]) -> dict[str, Estimators]:
-    """From what the runs of a study can be estimated."""
+    """Return the estimators for the runs of a study, by the records they use."""
     machine = instructions.processor()
     others = Estimator([one for one in known if one.study != study], machine)
     nothing, earlier = Estimator([], machine), Estimator(before, machine)
@@ -45,7 +45,7 @@ def ways(known: list[Record], study: str, before: list[Record]) -> dict[str, Est
 
 
 def of_published(path: Path, known: list[Record]) -> Iterator[tuple[str, str, str]]:
-    """Studies of a config that was published, with their core-hours and the share predicted."""
+    """Yield the studies of a published config, with core-hours and the share that is forecast."""
     config = configs.load(path)
     found = plan.whole(config, Estimator(known, instructions.processor()))
     totals = [0.0, 0.0]
@@ -59,7 +59,7 @@ def of_published(path: Path, known: list[Record]) -> Iterator[tuple[str, str, st
 
 
 def main() -> None:
-    """Prints a row a study: what it took, and each estimate as a share of that."""
+    """Print a row per study: its cost, and each estimate relative to it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--before", type=Path, nargs="*", default=[])

@@ -1,8 +1,8 @@
-"""How often 95 % intervals over few seeds hold the true mean: ours, Student t's, and BCa.
+"""How often 95 % intervals over few seeds contain the true mean: ours, Student t's, and BCa.
 
-Beta distributions stand for scores between 0 and 1, log-normal ones for positive scores. Of each
-interval the table has its coverage, its mean width relative to that of Student t, and how often
-it leaves the domain. Run it as `python -m perf.intervals`; seeds are fixed.
+Beta distributions represent scores between 0 and 1, log-normal ones positive scores. The table has
+each interval's coverage, its mean width relative to Student t's, and how often it leaves the
+domain. Run it as `python -m perf.intervals`; seeds are fixed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy import stats
 from shiftbench.evaluation.scoring import statistics
 
 SEEDS = (3, 5, 10, 20)
-"""Repetitions that studies have."""
+"""Usual numbers of repetitions in studies."""
 STUDIES = 4000
-"""Simulated studies; the standard error of a coverage near 95 % is 0.3 points."""
+"""The number of simulated studies; the standard error of a coverage near 95 % is 0.3 points."""
 RESAMPLES = 999
 FRACTION, POSITIVE = (0.0, 1.0), (0.0, None)
 
@@ -42,12 +42,12 @@ CASES = {
 
 
 def ours(values: np.ndarray, within: statistics.Bounds) -> np.ndarray:
-    """Low and high [study, 2] of values [study, seed]."""
+    """Return the ends [study, 2] of our intervals of values [study, seed]."""
     return np.array([statistics.interval(one, within)[2:4] for one in values])
 
 
 def bca(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """SciPy's bias-corrected and accelerated bootstrap."""
+    """Return the intervals of SciPy's bias-corrected and accelerated bootstrap."""
     found = stats.bootstrap(
         (values,), np.mean, axis=-1, n_resamples=RESAMPLES, batch=100, rng=generator
     )
@@ -55,7 +55,7 @@ def bca(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def rows() -> Iterator[dict[str, object]]:
-    """One row a distribution and number of seeds."""
+    """Yield one row per distribution and number of seeds."""
     for name, (distribution, within) in CASES.items():
         for n in SEEDS:
             generator = np.random.default_rng([n, *name.encode()])
@@ -69,14 +69,14 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def _told(mean: float, within: statistics.Bounds, ends: dict[str, np.ndarray]) -> dict[str, object]:
-    """Coverage, width and share outside the domain of the intervals [study, 2] by name."""
+    """Return coverage, width and share outside the domain of the intervals [study, 2] by name."""
     covered = {
         f"{name}, %": _percent((each[:, 0] <= mean) & (mean <= each[:, 1]))
         for name, each in ends.items()
     }
     width = {name: np.diff(each, axis=1).mean() for name, each in ends.items()}
     relative = {f"{name}, width": round(width[name] / width["t"], 2) for name in ("ours", "BCa")}
-    low, high = (np.nan if end is None else end for end in within)  # nothing is beyond NaN
+    low, high = (np.nan if end is None else end for end in within)  # comparisons with NaN are false
     outside = (ends["t"][:, 0] < low) | (ends["t"][:, 1] > high)
     return covered | relative | {"t outside, %": _percent(outside)}
 

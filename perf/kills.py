@@ -1,12 +1,12 @@
-"""Kills the whole workflow at random moments: python -m perf.kills --times 20.
+"""Kill the whole workflow at random moments: python -m perf.kills --times 20.
 
-Each time `make run` starts from nothing in a copy of the repository, all its processes get
-SIGKILL at a moment drawn from the time that an undisturbed run takes, and the same command,
-once and alone, has to end it. Prints a line a kill: when it came, after how many seconds no
-process was left, how many runs it met inside their tasks, how many of these went on from a
-checkpoint, whether the second `make run` ended well, and whether all stores and tables are
-those of the undisturbed run to the byte. With --signal SIGTERM or SIGINT the group of `make`
-gets that instead, once, as from a terminal.
+Each time, `make run` starts without results in a copy of the repository. All its processes get
+SIGKILL at a random moment within the time of an uninterrupted run, and the same command has to
+finish the work, once and alone. The script prints a line per kill: its time, the seconds until no
+process was left, the number of runs inside their tasks, how many of these resumed from a
+checkpoint, whether the second `make run` succeeded, and whether all stores and tables equal those
+of the uninterrupted run byte for byte. With --signal SIGTERM or SIGINT, the process group of `make`
+gets that signal once instead, as from a terminal.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ studies:
 
 
 class Kill(NamedTuple):
-    """What came of one kill."""
+    """The outcome of one kill."""
 
     seconds: float
     gone: float
     """Seconds from the signal to the end of the last process."""
     inside: int
-    """Runs that had begun their first task and not ended their last."""
+    """The number of runs between the start of the first task and the end of the last."""
     resumed: int
-    """Those of them that went on from a checkpoint."""
+    """How many of them resumed from a checkpoint."""
     ended: bool
     identical: bool
 
 
 def main() -> None:
-    """Prints the table and its sums; exit status 1 unless all was resumed and identical."""
+    """Print the table and its sums; exit with status 1 unless all runs resumed identically."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=20, help="number of kills")
     parser.add_argument("--signal", default="SIGKILL", choices=["SIGKILL", "SIGTERM", "SIGINT"])
@@ -83,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         repository = copy(Path(folder, "repository"))
         command = make(options.cores)
-        run(repository, command)  # compiles, once for all
+        run(repository, command)  # compiles the code, once for all runs
         began = time.monotonic()
         assert run(repository, command), "the undisturbed run has to end well"
         duration, whole = time.monotonic() - began, results(repository)
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def copy(folder: Path) -> Path:
-    """A copy of what the workflow needs of the repository, with our config."""
+    """Copy what the workflow needs of the repository, with our config; return the folder."""
     for name in ("src", "workflow", "profiles", "envs"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.sif"))
     for name in ("Snakefile", "Makefile"):
@@ -121,14 +121,14 @@ def copy(folder: Path) -> Path:
 
 
 def make(cores: int) -> list[str]:
-    """`make run`, with the environment that runs us."""
+    """Return the command `make run` in this environment."""
     tools = Path(sys.executable).parent
     return ["make", "run", f"BIN={tools}", "STAMP=installed", "CONFIG=config/kills.yaml",
             f"ARGS=--cores {cores}"]  # fmt: skip
 
 
 def start(repository: Path, command: list[str]) -> subprocess.Popen:
-    """Starts the command; it says nothing."""
+    """Start the command without output."""
     return subprocess.Popen(
         command,
         cwd=repository,
@@ -141,7 +141,7 @@ def start(repository: Path, command: list[str]) -> subprocess.Popen:
 
 
 def run(repository: Path, command: list[str]) -> bool:
-    """Runs the command from nothing; whether it ended well."""
+    """Run the command without earlier results, and return whether it succeeded."""
     shutil.rmtree(repository / "results", ignore_errors=True)
     return start(repository, command).wait() == 0
 
@@ -153,9 +153,9 @@ def once(
     number: signal.Signals,
     whole: dict[str, bytes],
 ) -> Kill | None:
-    """Starts from nothing, sends the signal after so many seconds, and starts again.
+    """Start without results, send the signal after some seconds, and start again.
 
-    None if the workflow was faster this time, and over.
+    Returns None if the workflow had already ended.
     """
     shutil.rmtree(repository / "results")
     process = start(repository, command)
@@ -171,9 +171,9 @@ def once(
 
 
 def end(process: subprocess.Popen, number: signal.Signals) -> float:
-    """SIGKILL to the process and all below it, or another signal to its group; waits for the end.
+    """Kill the process and its children, or send another signal to its group; wait for the end.
 
-    Seconds that it took. AssertionError if there is none within two minutes.
+    Returns the seconds that this took. Raises AssertionError after two minutes.
     """
     first = psutil.Process(process.pid)
     everything = [first, *first.children(recursive=True)]
@@ -191,17 +191,17 @@ def end(process: subprocess.Popen, number: signal.Signals) -> float:
 
 
 def logs(repository: Path) -> dict[Path, str]:
-    """The logs of all runs."""
+    """Return the logs of all runs."""
     return {path: path.read_text() for path in repository.glob("results/*/logs/runs/*/*/*/*.log")}
 
 
 def is_inside(text: str) -> bool:
-    """Whether a log of a run ends inside its tasks."""
+    """Return whether the log of a run ends inside its tasks."""
     return " task 0 of " in text and " tasks done, status " not in text
 
 
 def results(repository: Path) -> dict[str, bytes]:
-    """All stores and tables, and all scratch files that were left."""
+    """Return all stores and tables, and all scratch files that are left."""
     files = [path for path in repository.glob("results/**/*") if path.is_file()]
     names = {str(path.relative_to(repository)): path for path in files}
     return {

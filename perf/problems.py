@@ -1,4 +1,4 @@
-"""Networks and data of the comparisons, which each process makes itself, with NumPy alone."""
+"""Networks and data of the comparisons, made in each process with NumPy alone."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ DAMPING = 0.1
 KL_WEIGHT, START_SD = 0.005, 0.0486
 STEPS = 10
 """The number of steps after which both sides are compared."""
-# Of run lengths: settings of knoblauch2018robust on the well-log.
+# Settings of run lengths of knoblauch2018robust on the well-log.
 HAZARD, A0, B0, VARIANCE = 1 / 100, 1.0, 1e4, 0.25
 DOCUMENTS, LENGTH = 20, 2000
-"""The number of texts of a year, and of tokens in each text."""
+"""The number of texts per year, and of tokens per text."""
 VOCABULARY = tuple(f"w{number}" for number in range(1000))
 """The words that are counted; the texts have twice as many."""
 SURE = 1e6
-"""A precision of an example at which IVON's draws tell nothing."""
+"""A precision per example at which IVON's draws do not matter."""
 NEARLY_NONE = 1e-6
-"""A standard deviation of weights at which draws tell nothing: both sides then go the same way."""
+"""An sd of weights at which draws do not matter, so that both sides agree."""
 
 
 class Layer(NamedTuple):
-    """A layer of ours; a convolution's fan_in counts all nine places."""
+    """A layer in our order; a convolution's fan_in counts all nine places."""
 
     name: str
     fan_in: int
@@ -36,8 +36,8 @@ class Layer(NamedTuple):
 class Case(NamedTuple):
     """A network, its data and its training.
 
-    hidden: units of each layer; None for the convnet of li2021vbs, Table 2. hypotheses: networks of
-    a seed, which have the same data.
+    hidden: units of each layer; None for the convnet of li2021vbs, Table 2. hypotheses: the number
+    of networks per seed, which share their data.
     """
 
     inputs: tuple[int, ...]
@@ -70,34 +70,37 @@ CONVNET = Case((32, 32, 3), None, 128, 64)
 
 
 def small(case: Case) -> Case:
-    """The case with few units and rows of which all are a minibatch, to compare what is done."""
+    """Return the case with few units and one minibatch of all rows, to compare results."""
     inputs = case.inputs if case.hidden is None else (20,)
     hidden = None if case.hidden is None else (16, 12)[: len(case.hidden)]
     return case._replace(inputs=inputs, hidden=hidden, rows=64, batch=64)
 
 
 def rows_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [seed, n, *inputs] and labels [seed, n]."""
+    """Return inputs [seed, n, *inputs] and labels [seed, n]."""
     numbers = np.random.default_rng(0)
     inputs = numbers.random((case.seeds, case.rows, *case.inputs), np.float32)
     return inputs, numbers.integers(0, 10, (case.seeds, case.rows))
 
 
 def start_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Start [seed, hypothesis, P] of the parameters, and precisions of a penalty around it."""
+    """Return initial parameters [seed, hypothesis, P], and precisions of a penalty around them."""
     numbers, shape = np.random.default_rng(1), (case.seeds, case.hypotheses, case.size)
     return numbers.normal(0, 0.1, shape).astype("f4"), numbers.random(shape, "f4")
 
 
 def level_changes(rows: int) -> np.ndarray:
-    """Gaussian level changes [rows] of the well-log's size, a segment 300 rows on average."""
+    """Return values [rows] with Gaussian level changes, of the well-log's scale.
+
+    Segments have 300 rows on average.
+    """
     numbers = np.random.default_rng(2)
     segment = np.cumsum(numbers.random(rows) < 1 / 300)
     return numbers.normal(0, 1e4, segment[-1] + 1)[segment] + numbers.normal(0, 2.5e3, rows)
 
 
 def regression(rows: int, features: int = 14) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [n, features] and targets [n] of a linear regression; noise of sd .1."""
+    """Return inputs [n, features] and targets [n] of a linear regression with noise sd .1."""
     numbers = np.random.default_rng(3)
     inputs = numbers.normal(size=(rows, features))
     weights = numbers.normal(size=features)
@@ -105,7 +108,7 @@ def regression(rows: int, features: int = 14) -> tuple[np.ndarray, np.ndarray]:
 
 
 def classes(rows: int = 569, features: int = 30) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [n, features] and labels [n], 0 or 1, of the size of breast cancer, z-scored."""
+    """Return z-scored inputs [n, features] and labels [n], 0 or 1, of the size of breast cancer."""
     numbers = np.random.default_rng(4)
     inputs = numbers.normal(size=(rows, features))
     score = inputs @ numbers.normal(size=features) / features**0.5
@@ -113,7 +116,7 @@ def classes(rows: int = 569, features: int = 30) -> tuple[np.ndarray, np.ndarray
 
 
 def watched(rows: int, errors: bool = False) -> np.ndarray:
-    """Values [rows] whose level changes every 500 rows on average, or errors of such a rate."""
+    """Return values [rows] whose level, or error rate, changes every 500 rows on average."""
     numbers = np.random.default_rng(5)
     segment = np.cumsum(numbers.random(rows) < 1 / 500)
     level, noise = numbers.uniform(0.05, 0.8, segment[-1] + 1)[segment], numbers.random(rows)
@@ -121,12 +124,12 @@ def watched(rows: int, errors: bool = False) -> np.ndarray:
 
 
 def tokens(years: int) -> int:
-    """The number of tokens of the texts."""
+    """Return the number of tokens in the texts."""
     return years * DOCUMENTS * LENGTH
 
 
 def write_texts(folder: Path, years: int) -> None:
-    """Writes texts of words with Zipf's frequencies, as YEAR_NUMBER.txt."""
+    """Write texts of words with Zipf frequencies, as YEAR_NUMBER.txt."""
     numbers, words = np.random.default_rng(6), 2 * len(VOCABULARY)
     share = 1 / np.arange(1, words + 1)
     for year in range(1970, 1970 + years):

@@ -1,4 +1,4 @@
-"""The table of what was measured, and the machine below it."""
+"""The table of measured costs, and the machine below it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALES = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def rows(measured: Measured) -> list[tuple[str, ...]]:
-    """The rows of a comparison: one for each peer, or one of ours alone."""
+    """Return the rows of a comparison: one per peer, or one of ours alone."""
     comparison, ours, limit = measured.comparison, measured.ours, measured.limit
     part = f"{comparison.part}, a {comparison.unit}"
     own = seconds(statistics.median(ours.cpu))
@@ -44,13 +44,13 @@ def _own_spread(ours: Seen) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three digits and the unit: 1.86 ms."""
+    """Return a number with three digits and a unit: 1.86 ms."""
     unit = next(name for least, name in UNITS if value >= least)
     return f"{value * SCALES[unit]:.3g} {unit}"
 
 
 def machine(load: Sequence[float]) -> dict[str, Any]:
-    """What the figures depend on; load: before the first round."""
+    """Return what the figures depend on. load: the load before the first round."""
     widest = "portable (AVX2)" if instructions.available() else "native"
     return {
         "processor": instructions.processor(),
@@ -63,7 +63,7 @@ def machine(load: Sequence[float]) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Measured], about: dict[str, Any], pairs: int) -> list[str]:
-    """The table in Markdown, and what is said below it."""
+    """Return the lines of the table in Markdown, and of the notes below it."""
     body = [row for measured in found for row in rows(measured)]
     told = [f"| {' | '.join(row)} |" for row in (HEAD, ["---"] * len(HEAD), *body)]
     apart = {

@@ -15,11 +15,11 @@ SUBREAPER = 36
 
 
 class Work(NamedTuple):
-    """The work of a side, made by its function; nothing is traced or compiled yet.
+    """The work of a side, as made by its function; nothing is traced or compiled yet.
 
-    do: a round. units: the steps, rows or jobs that it does beyond those of `without`, which is
-    what does not count, such as the end of a fit. shows: arrays by name, which the other side has
-    too if it does the same work.
+    do: runs a round. units: the steps, rows or jobs in `do` beyond those in `without`, whose cost
+    is subtracted, such as the end of a fit. shows: results by name, in which the other side must
+    agree if it does the same work.
     """
 
     do: Callable[[], object]
@@ -29,22 +29,22 @@ class Work(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Processor time of a process and of its children that have ended, and wall time."""
+    """Processor time of a process and its ended children, and wall time."""
 
     cpu: float
     wall: float
 
 
 def adopt() -> None:
-    """Makes this process the parent of what its children leave behind, to count that too."""
+    """Make this process the parent of its children's orphans, to count them as well."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
 
 def a_unit(work: Work, waits: bool = True) -> Seconds:
-    """Seconds of a unit, in one round.
+    """Return the seconds per unit in one round.
 
-    waits: until all children of this process have ended, to count them. Not where it has children
-    of others, which may never end.
+    waits: wait until all children of this process have ended, to count them. Children started by
+    others may never end.
     """
     spent = _timed(work.do, waits)
     less = _timed(work.without, waits) if work.without else Seconds(0.0, 0.0)

@@ -1,7 +1,7 @@
 """The process of one side: python -m perf.worker FD, a connection to the driver.
 
-It gets the name of the function that makes its work, does a round of that to warm up, and then one
-whenever it is asked to. It has one processor and one thread: see driver.ONE_THREAD.
+It receives the function that makes its work, warms up with one round, and then does a round per
+request. It has one processor and one thread: see driver.ONE_THREAD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from perf.work import Work, a_unit, adopt
 
 
 def work_of(function: str, arguments: dict[str, Any]) -> Work:
-    """The work that a function, as module:name, makes."""
+    """Return the work made by a function, given as module:name."""
     module, _, name = function.partition(":")
     return getattr(importlib.import_module(module), name)(**arguments)
 
@@ -28,13 +28,13 @@ class _Side:
     """The answers to the driver's requests."""
 
     def start(self, function: str, arguments: dict[str, Any], package: str) -> str:
-        """Makes the work and warms up; the version of the package."""
+        """Make the work and warm up; return the version of the package."""
         self.work = work_of(function, arguments)
         self.round()
         return metadata.version(package) if package else ""
 
     def round(self) -> tuple[float, float]:
-        """Processor and wall seconds of a unit."""
+        """Return processor and wall seconds per unit."""
         return tuple(a_unit(self.work))
 
     def shown(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class _Side:
 
 
 def main() -> None:
-    """Answers until the driver is gone."""
+    """Answer requests until the driver is gone."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     adopt()
     connection, side = Connection(int(sys.argv[1])), _Side()

@@ -1,3 +1,3 @@
-"""shiftbench first: before anything imports NumPy (see core/instructions.py)."""
+"""Import shiftbench before anything imports NumPy (see core/instructions.py)."""
 
 import shiftbench  # noqa: F401

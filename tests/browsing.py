@@ -1,6 +1,7 @@
-"""A headless browser: Chromium, and playwright and axe-playwright-python of envs/peers.txt.
+"""Fixtures for tests in a headless browser.
 
-tests/conftest.py offers its fixtures to all rooms: Playwright allows one browser in a process.
+They need Chromium, and playwright and axe-playwright-python from envs/peers.txt. tests/conftest.py
+offers them to all tests, because Playwright allows only one browser per process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def browser() -> Iterator[Any]:
     if path is None:
         debian.install(("chromium",), BROWSERS[:1])
         path = _installed()
-    # Chromium's sandbox does not work for root, as in containers.
+    # Chromium's sandbox does not work for root, which is usual in containers.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with api.sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=path, args=options)
@@ -35,7 +36,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
-    """Yield a page that opens files; `told` collects the messages of its console."""
+    """Yield a page that opens files; `told` collects its console messages and remote requests."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.told = []
     opened.on("console", lambda message: opened.told.append(message.text))
@@ -55,7 +56,7 @@ def _far(request: Any) -> bool:
 
 @pytest.fixture
 def serious() -> Serious:
-    """Return the accessibility problems that axe finds on an open page: rules and elements."""
+    """Return a function that lists the serious accessibility problems axe finds on a page."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
 
     def found(page: Any) -> list[Any]:

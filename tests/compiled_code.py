@@ -1,7 +1,7 @@
-"""Calls compiled code of the package with real numbers: what a process of a cold start does.
+"""Call the compiled code of the package with real numbers, as a process after a cold start does.
 
-`python -m tests.compiled_code PART ...` calls the parts in this order and prints a JSON object:
-a digest of the numbers of each part, and the signatures that each compiled function has.
+`python -m tests.compiled_code PART ...` calls the parts in this order. It prints a JSON object with
+a digest of the numbers of each part and the signatures of each compiled function.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def online(name: str) -> Iterable[np.ndarray]:
 
 
 def network() -> Iterable[np.ndarray]:
-    """svb over a network, by draws."""
+    """Return the numbers of svb on a network, with sampled losses."""
     problem, random = Problem("regression", (3,), 1, 12, 1), np.random.default_rng(0)
     module = components.load("learners", "svb")
     learner = module.build(module.Settings(hidden=4, loss_draws=2), problem)
@@ -69,7 +69,10 @@ def network() -> Iterable[np.ndarray]:
 
 
 def linear(size: int, settings: conjugate_regression.Prior, inside: bool = False):
-    """A regression with `size` targets and regressors; inside of run-length if asked for."""
+    """Return the numbers of a regression, inside run-length if `inside` is set.
+
+    size: the number of targets and of regressors.
+    """
     problem, random = Problem("regression", (1, size, size), size, 12, 1), np.random.default_rng(0)
     student = isinstance(settings, student_t_linear.Settings)
     learner = (student_t_linear if student else bayes_linear).build(settings, problem)
@@ -80,7 +83,7 @@ def linear(size: int, settings: conjugate_regression.Prior, inside: bool = False
 
 
 def block(name: str, combinator: str | None) -> Iterable[np.ndarray]:
-    """Rows in a block, one alone, and rows that come singly; over a learner of one real target."""
+    """Return the numbers of a learner of one real target for rows in blocks and single rows."""
     problem, random = Problem("regression", (3,), 1, 1, 12), np.random.default_rng(0)
     module = components.load("learners", name)
     learner = inner = module.build(module.Settings(), problem)
@@ -105,7 +108,7 @@ def block(name: str, combinator: str | None) -> Iterable[np.ndarray]:
 
 
 def tasks() -> Iterable[np.ndarray]:
-    """Run lengths over tasks of several rows, and a prediction by normal-inverse-gamma."""
+    """Return the numbers of run-length on tasks of several rows, and one conjugate prediction."""
     problem, random = Problem("regression", (0,), 1, 4, 3), np.random.default_rng(0)
     inner = gaussian_mean.build(gaussian_mean.Settings(), problem)
     learner = run_length.build(run_length.Settings(keep=2), problem, inner)
@@ -115,7 +118,7 @@ def tasks() -> Iterable[np.ndarray]:
 
 
 def watched() -> Iterable[np.ndarray]:
-    """Every detector sees a few values, and errors of Student's t are scored."""
+    """Yield the numbers of every detector on a few values, and Student's t scores."""
     values, seen = np.random.default_rng(0).normal(size=(2, 120)), np.ones((2, 120), bool)
     for build in detect.BUILD.values():
         one = build()
@@ -134,7 +137,7 @@ def losses() -> Iterable[np.ndarray]:
 
 
 def speech() -> Iterable[np.ndarray]:
-    """running-text counts the words of a small archive."""
+    """Return the word counts of running-text on a small archive."""
     with tempfile.TemporaryDirectory() as folder:
         archive(Path(folder) / UN_ARCHIVE, speeches(range(1970, 1972), 4))
         settings = running_text.Settings(vocabulary_size=6, window=2)
@@ -142,7 +145,7 @@ def speech() -> Iterable[np.ndarray]:
 
 
 def table() -> Iterable[np.ndarray]:
-    """n-grams counts the lines of a small table, and draws what it holds out."""
+    """Return the counts of n-grams on a small table, with lines held out at random."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "table-0").write_text("a b\t1990\t30\t1\nb c\t1991\t20\t1\n")
         settings = n_grams.Settings(
@@ -152,7 +155,7 @@ def table() -> Iterable[np.ndarray]:
 
 
 def pruned() -> Iterable[np.ndarray]:
-    """R-FPOP segments a few values again, and adds one."""
+    """Return the numbers of R-FPOP, which segments a few values again and adds one."""
     problem, random = Problem("regression", (0,), 1, 3, 3), np.random.default_rng(0)
     learner = robust_fpop.build(robust_fpop.Settings(), problem)
     batch = Batch(np.zeros((2, 3, 0)), random.normal(size=(2, 3, 1)), np.ones((2, 3), bool))
@@ -160,7 +163,7 @@ def pruned() -> Iterable[np.ndarray]:
 
 
 def forecasts() -> Iterable[np.ndarray]:
-    """CRPS and interval score of a mixture of Student's t and of one of normals."""
+    """Yield the CRPS and interval score of a mixture of Student's t and of one of normals."""
     centre, width = np.array([[[[0.0]], [[3.0]]]]), np.array([[[[1.0]], [[0.5]]]])
     seen = np.zeros((1, 1, 1)), np.ones((1, 1), bool)
     for df in (np.array([[3.0, 30.0]]), np.full((1, 2), np.inf)):
@@ -198,13 +201,13 @@ PARTS = {name: partial(online, name) for name in ONLINE} | {
 
 
 def digest(part: str) -> str:
-    """What the numbers of a part are."""
+    """Return a digest of the numbers of a part."""
     arrays = [np.asarray(array) for array in PARTS[part]()]
     return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()[:16]
 
 
 def signatures() -> dict[str, list[str]]:
-    """The signatures that this process knows of each compiled function of the package."""
+    """Return the signatures, in this process, of each compiled function of the package."""
     found = {}
     for module in modules():
         for name, function in vars(module).items():
@@ -214,13 +217,13 @@ def signatures() -> dict[str, list[str]]:
 
 
 def modules() -> list[ModuleType]:
-    """The modules with compiled functions."""
+    """Return the modules that contain compiled functions."""
     places = [file.relative_to(PACKAGE.parent) for file in compiled_cache.sources()]
     return [importlib.import_module(".".join(file.with_suffix("").parts)) for file in places]
 
 
 def command(turn: int) -> list[str]:
-    """Arguments of Python that call all parts, beginning with another one each turn."""
+    """Return arguments for Python that call all parts, rotated by `turn`."""
     turn %= len(PARTS)
     return ["-m", "tests.compiled_code", *[*PARTS][turn:], *[*PARTS][:turn]]
 
@@ -228,9 +231,9 @@ def command(turn: int) -> list[str]:
 def side_by_side(
     cache: Path, commands: Iterable[Sequence[str]], source: Path = PACKAGE.parent
 ) -> list[tuple[int, str]]:
-    """Exit status and output of Python with each of these arguments, all started at once.
+    """Run Python once per list of arguments, all at once; return exit statuses and outputs.
 
-    cache: the folder for what they compile. source: the folder that the package is in.
+    cache: the folder for compiled code. source: the folder that contains the package.
     """
     environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
     processes = [

@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Fixtures and hooks shared by all tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browsing import browser, page, serious
 
 __all__ = ["browser", "page", "serious"]
 
-# Its asserts are those of tests, and should tell the values.
+# Rewrite the asserts of the contract like those of tests, so that failures show values.
 pytest.register_assert_rewrite("shiftbench.contract")
 
 LONGEST = (
@@ -21,21 +21,21 @@ LONGEST = (
     "test_every_command_of_the_readme",
     "test_a_machine_without_a_network_installs_from_the_wheelhouse",
 )
-"""Minutes each, for which one process would wait for another at the end."""
+"""Tests that take minutes. They start first, so that no worker is left waiting at the end."""
 
 
 def pytest_configure() -> None:
-    """Garbage is looked for less often: it took a tenth of the time of tests that trace graphs."""
+    """Collect garbage less often, which took a tenth of the time of tests that trace graphs."""
     gc.set_threshold(100_000, 10, 10)
 
 
 def pytest_collection_finish() -> None:
-    """And never among the thousands of tests themselves."""
+    """Exclude the thousands of collected tests from garbage collection."""
     gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests are the first of all; the others stay in their order."""
+    """Move the longest tests to the front and keep the order of the others."""
     items.sort(key=lambda item: item.name not in LONGEST)
 
 
@@ -44,9 +44,9 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
-    """Undoes what a job in this process sets, as the processes of later tests would inherit it.
+    """Restore the signal handlers that a job in this process sets, for the sake of later processes.
 
-    A fixture would come too late: jobs run in fixtures of modules, too.
+    A fixture would come too late, because module-scoped fixtures also run jobs.
     """
     before = {number: signal.getsignal(number) for number in STOPPING}
     result = yield
@@ -58,7 +58,7 @@ def pytest_runtest_protocol() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def signals_act() -> Iterator[None]:
-    """Signals end what they are sent to, also below nohup and in the background."""
+    """Restore the default signal actions, which nohup and background shells may have disabled."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield

@@ -1,4 +1,4 @@
-"""Programs that tests need and Debian has."""
+"""Install programs that tests need from Debian's packages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 
 def install(packages: tuple[str, ...], programs: tuple[str, ...]) -> None:
-    """Installs packages by apt where a program of theirs is not there; skips where it cannot.
+    """Install packages by apt if one of their programs is missing; skip the test if apt fails.
 
-    One process at a time: the workers of pytest would hold apt's lock against each other. No
+    One process installs at a time, since the workers of pytest would compete for apt's lock. No
     daemon of a package is started.
     """
     with _turn() if os.geteuid() == 0 else nullcontext():
@@ -27,7 +27,7 @@ def install(packages: tuple[str, ...], programs: tuple[str, ...]) -> None:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    """Of root alone, who installs: another user could not open root's file."""
+    """Hold a lock while root installs; other users could not open root's lock file."""
     with Path(tempfile.gettempdir(), "shiftbench-tests-debian.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield

@@ -1,6 +1,6 @@
-"""Commands `python -m MODULE` as forks of a process that has the slow imports behind it.
+"""Run commands `python -m MODULE` as forks of a process that has done the slow imports.
 
-It has imported packages of others alone: each command imports shiftbench itself, and so that of
+That process has imported third-party packages only. Each command imports shiftbench itself, from
 the copy of the repository in which it runs.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMIT_SECONDS = 1200
-"""That no command takes; they only end a hang."""
+"""Time limit that ends a hanging command; normal commands are much faster."""
 PRELOADED = [
     "numba", "pandas", "psutil", "pydantic", "snakemake.cli", "snakemake.report",
     "snakemake.scheduling", "snakemake_executor_plugin_slurm", "xarray", "zarr",
@@ -31,9 +31,9 @@ processes.set_forkserver_preload(PRELOADED)
 def python(
     module: str, *arguments: str | Path, cwd: Path, source: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m MODULE ARGUMENTS` in the folder `cwd`; `stdout` is all that it says.
+    """Run `python -m MODULE ARGUMENTS` in the folder `cwd`; `stdout` has all of its output.
 
-    source: what PYTHONPATH is, the folder of packages that comes before those installed.
+    source: the value of PYTHONPATH, a folder searched before the installed packages.
     """
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"PYTHONPATH": str(source)} if source else {}
@@ -51,14 +51,14 @@ def python(
 
 
 def _run(cwd: Path, command: list[str], environment: dict[str, str], said: str) -> None:
-    """In the fork: the command, as a new Python would run it."""
+    """Run the command inside the fork, as a new Python would."""
     file = os.open(said, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(file, stream)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    # The server has set the path to that of the tests, and imported this module from there.
+    # The server set the path to that of the tests and imported this module from there.
     others = [path for path in sys.path if Path(path) != ROOT]
     sys.path[:] = [str(cwd), *filter(None, [environment.get("PYTHONPATH")]), *others]
     for name in [one for one in sys.modules if one.partition(".")[0] in ("shiftbench", "tests")]:
@@ -67,4 +67,4 @@ def _run(cwd: Path, command: list[str], environment: dict[str, str], said: str) 
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     finally:
-        atexit._run_exitfuncs()  # which multiprocessing leaves out
+        atexit._run_exitfuncs()  # multiprocessing does not flush the standard streams

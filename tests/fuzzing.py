@@ -1,6 +1,7 @@
-"""What the fuzzers share: seeded cases, a time limit for each, and a line on how they ended.
+"""Helpers of the fuzz tests: seeded cases, a time limit per case, and a summary line.
 
-By hand, more cases of another seed: SHIFTBENCH_FUZZ=5000 SHIFTBENCH_FUZZ_SEED=7 pytest -s FILE
+To try more cases with another seed:
+SHIFTBENCH_FUZZ=5000 SHIFTBENCH_FUZZ_SEED=7 pytest -s FILE
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from shiftbench.core.errors import UserError
 
 SEED = int(os.environ.get("SHIFTBENCH_FUZZ_SEED", "45"))
 LONGEST_SECONDS = 120.0
-"""Time after which a case hangs; the slowest takes seconds, on a slow machine too."""
+"""Time after which a case counts as hanging; the slowest takes seconds, even on a slow machine."""
 LONGEST_MESSAGE = 20_000
-"""Characters of a refusal that somebody can read."""
+"""The maximal number of characters of a readable error message."""
 VALUES = (
     None, True, 0, -1, 1, 3, 10**9, 10**30, -(10**30), 0.0, 0.5, 1e308, 5e-324, -1e-9,
     float("nan"), float("inf"), float("-inf"), "", " ", "x", "~nobody-here/x", "../..", "/dev/null",
     "2020-01-01", "nan", "Ünïcødé 😀", "a\nb", "a\tb", "y" * 5_000, [], {}, [[]], [None], {"a": {}},
     ["x", "x"], {"x": 1}, [1, "a", None], {"family": "toy-step"}, "$(touch x)", "{braces}", "%s",
 )  # fmt: skip
-"""Values that no key, or hardly a key, expects."""
+"""Values that hardly any key expects."""
 
 
 def cases(least: int) -> int:
-    """Return the number of cases to try, at least so many."""
+    """Return the number of cases to try, at least `least`."""
     return max(least, int(os.environ.get("SHIFTBENCH_FUZZ", least)))
 
 
 def generator(name: str) -> random.Random:
-    """Return the generator of a fuzzer."""
+    """Return the random generator of a fuzz test."""
     return random.Random(f"{name} {SEED}")
 
 
 class Hang(BaseException):
-    """A case took too long; no handler of exceptions catches it."""
+    """A case took too long. Derives from BaseException so that no `except Exception` catches it."""
 
 
 @contextmanager
@@ -70,9 +71,9 @@ class Tally:
     )
 
     def attempt(self, case: str, action: Callable[[], str | None], says: str = "") -> None:
-        """Run a case, which returns why it should have been refused, if it should.
+        """Run a case; `action` returns why the case should have been refused, or None.
 
-        says: a pattern of what a refusal has to name.
+        says: a pattern that the message of a refusal has to match.
         """
         self.tried += 1
         try:
@@ -91,7 +92,7 @@ class Tally:
                 self.faults["accepted wrongly"].append(f"{case}: {wrong}")
 
     def report(self) -> None:
-        """Print the line, and fail with the first faults of each kind."""
+        """Print the summary line, and fail with the first faults of each kind."""
         numbers = ", ".join(f"{len(found)} {kind}" for kind, found in self.faults.items())
         print(f"\n{self.family}: {self.tried} tried, {self.refused} refused clearly, {numbers}")
         assert not any(self.faults.values()), "\n\n".join(

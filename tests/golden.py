@@ -1,14 +1,15 @@
-"""Golden bytes: what a tiny run of every learner and combinator gives, to the last bit.
+"""Golden bytes: the exact results of a tiny run of every learner and combinator.
 
     python -m tests.golden
 
-writes golden.json anew. For each array of a run, in the order of time, it holds the type, the
-shape, a digest of the bytes, and the means of up to eight blocks of the flattened array, so
-that two machines which differ can tell by how much. The means are rounded once, from the exact
-sum, and hence the same everywhere; what is not finite is left out of them.
+writes golden.json again. For each array of a run, in temporal order, the file holds the type, the
+shape, a digest of the bytes, and the means of up to eight blocks of the flattened array. The means
+show by how much two machines differ. They are rounded once, from the exact sum, and are therefore
+the same everywhere; they leave out non-finite values.
 
-The sizes are such that libraries use vector instructions: with 4 features and 6 units, numbers
-agree by luck. Data are rounded to multiples of 1/64, whatever the generator's logarithm does.
+The sizes are large enough for libraries to use vector instructions: with 4 features and 6 units,
+numbers agree by luck. Data are rounded to multiples of 1/64, so that they do not depend on how
+the generator computes logarithms.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from shiftbench.core.interface import Batch, Learner, Problem
 FILE = Path(__file__).with_name("golden.json")
 TASKS, BLOCKS = 2, 8
 SMALL = 1e-6
-"""Arrays whose block means are all smaller may be nothing but rounding."""
+"""Arrays whose block means are all smaller than this may contain only rounding errors."""
 PARTS = Parts(features=64, hidden=50, rows=48, regressors=16, points=24, words=40)
 IMAGES = Problem("classification", (8, 8, 1), 3, PARTS.rows, TASKS)
 TWO_CLASSES = Problem("classification", (64,), 2, PARTS.rows, TASKS)
@@ -49,7 +50,7 @@ Golden = dict[str, dict[str, Any]]
 
 
 def of_images(name: str, **fields: Any) -> tuple[Learner, Problem]:
-    """The learner over a convolutional network."""
+    """Return the learner on a convolutional network."""
     convnet = components.load("models", "convnet")
     model = convnet.build(convnet.Settings(filters=(4, 8)), IMAGES)
     made = settings("learners", name, **fields)
@@ -57,20 +58,20 @@ def of_images(name: str, **fields: Any) -> tuple[Learner, Problem]:
 
 
 def of_two_classes(name: str) -> tuple[Learner, Problem]:
-    """The online learner on two classes, with the hinge loss if it has one."""
+    """Return the online learner on two classes, with the hinge loss if it has one."""
     made = settings("learners", name)
     return components.load("learners", name).build(made, TWO_CLASSES), TWO_CLASSES
 
 
 def over(combinator: str, name: str, **fields: Any) -> tuple[Learner, Problem]:
-    """The combinator over another learner than map."""
+    """Return the combinator around the named learner."""
     learner, problem = PARTS.learner(name, **fields)
     module = components.load("combinators", combinator)
     return module.build(settings("combinators", combinator), problem, learner), problem
 
 
 def detecting(detector: str, threshold: float) -> tuple[Learner, Problem]:
-    """The detector over standardised errors of an exact regression, of 120 rows a task."""
+    """Return the detector on standardised errors of an exact regression with 120 rows per task."""
     learner, problem = replace(PARTS, points=120).learner("linear-gaussian")
     fields = {"detector": detector, "threshold": threshold, "signal": "standardised"}
     module = components.load("combinators", "detect")
@@ -79,7 +80,7 @@ def detecting(detector: str, threshold: float) -> tuple[Learner, Problem]:
 
 RUNS: dict[str, Case] = {f"{kind}/{name}": partial(PARTS.case, kind, name) for kind, name in CASES}
 RUNS |= {
-    # As large as they can be, or as quick as they should.
+    # Settings that trigger rare steps or keep the run quick.
     "combinators/run-length": partial(PARTS.combined, "run-length", keep=5),
     "combinators/detect": partial(PARTS.combined, "detect", threshold=3.0),
     "learners/control-chart": partial(PARTS.learner, "control-chart", first=10, threshold=1.5),
@@ -105,6 +106,9 @@ RUNS |= {
     ),
     "settings/online-logistic-two-classes": partial(of_two_classes, "online-logistic"),
     "settings/fromp-random": partial(PARTS.learner, "fromp", memory="random"),
+    "settings/fsvi-full": partial(
+        PARTS.learner, "fsvi", covariance="full", context="minibatch", estimator="flipout"
+    ),
     "settings/detect-adwin": partial(detecting, "adwin", 1.0),
     "settings/detect-focus": partial(detecting, "focus", 4.0),
     "settings/detect-jumper": partial(detecting, "jumper", 1.0),
@@ -179,11 +183,11 @@ RUNS |= {
     ),
     "settings/vogn-as-adam": partial(PARTS.learner, "vogn", beta=0.1, **VADAM),
 }
-"""By name: all that is found, and the models and settings that are not the defaults."""
+"""Runs by name: all components, and models and settings that are not the defaults."""
 
 
 def arrays(name: str) -> dict[str, np.ndarray]:
-    """What a run gives, in the order of time: predictions, infos, and the last state."""
+    """Return the arrays of a run in temporal order: predictions, infos and the last state."""
     with threadpool_limits(1):
         learner, problem = RUNS[name]()
         state, found = learner.init(key("init")), {}
@@ -198,7 +202,7 @@ def arrays(name: str) -> dict[str, np.ndarray]:
 
 
 def rounded(batch: Batch) -> Batch:
-    """The batch in numbers that any machine makes."""
+    """Return the batch rounded to multiples of 1/64, the same on any machine."""
     inputs, targets = (
         np.round(a * 64) / 64 if a.dtype.kind == "f" else a for a in (batch.inputs, batch.targets)
     )
@@ -206,7 +210,7 @@ def rounded(batch: Batch) -> Batch:
 
 
 def summary(array: np.ndarray) -> dict[str, Any]:
-    """What golden.json has of an array."""
+    """Return the entry of an array in golden.json."""
     return {
         "type": str(array.dtype),
         "shape": list(array.shape),
@@ -216,7 +220,7 @@ def summary(array: np.ndarray) -> dict[str, Any]:
 
 
 def mean(block: np.ndarray) -> float:
-    """The mean of what is finite, rounded once; 0 of nothing."""
+    """Return the mean of the finite values, rounded once, or 0 if there are none."""
     finite = block[np.isfinite(block)].astype(float)
     return math.fsum(finite) / max(len(finite), 1)
 
@@ -226,9 +230,9 @@ def read() -> dict[str, Golden]:
 
 
 def difference(golden: Golden, found: dict[str, np.ndarray], tolerance: float = 0.0) -> str:
-    """Which array is the first that differs, and by how much; nothing if all agree.
+    """Return a message about the first array that differs; empty if all agree.
 
-    With a tolerance, block means shall agree to that share of the array's largest one.
+    With a tolerance, compare block means, relative to the largest one of the array.
     """
     if golden.keys() != found.keys():
         return f"other arrays than before: {', '.join(sorted(golden.keys() ^ found.keys()))}"
@@ -245,13 +249,13 @@ def difference(golden: Golden, found: dict[str, np.ndarray], tolerance: float = 
 
 
 def largest_difference(before: list[float], now: list[float]) -> float:
-    """Between block means, as a share of the largest of them, or of SMALL."""
+    """Return the largest difference of block means, relative to the largest mean or SMALL."""
     size = max([SMALL, *map(abs, before)])
     return max((abs(a - b) / size for a, b in zip(before, now, strict=True)), default=0.0)
 
 
 def remedy() -> str:
-    """What to do about a difference."""
+    """Return advice on what to do about a difference."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "tensorflow", "numba"))
     return (
         "If the numbers were meant to change: python -m tests.golden, and commit golden.json. If"
@@ -262,7 +266,7 @@ def remedy() -> str:
 
 
 def main() -> None:
-    """Writes golden.json, one line an array."""
+    """Write golden.json, with one line per array."""
     whole = {name: {k: summary(a) for k, a in arrays(name).items()} for name in sorted(RUNS)}
     runs = [
         f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}"

@@ -1,8 +1,8 @@
-"""Runs a function in one fork after another, and sends each a signal at another of its lines.
+"""Run a function in one fork after another, and send each a signal at a different line.
 
-`python -m tests.interrupting NAME SIGNAL STEP [deep]` prints a JSON list of what came of it, at
-every STEP-th line; deep: the lines of some modules of the standard library count, too. A fork that
-leaves a process behind, or that does not end, is an AssertionError.
+`python -m tests.interrupting NAME SIGNAL STEP [deep]` prints a JSON list of the outcomes at every
+STEP-th line. With `deep`, lines of some modules of the standard library count as well. A fork that
+leaves a process behind or does not end raises an AssertionError.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from shiftbench.runtime.cluster import supervisor
 
 PATIENCE_SECONDS = 60.0
 IDLE = 200
-"""So many lines without a new one: the function waits in a loop, and has no other lines."""
+"""After this many lines without a new one, the function is taken to wait in a loop."""
 FOREVER = ["sh", "-c", "exec sleep 1000"]
 ANSWER = 7
-"""The exit status of the job that the client asks for."""
+"""The exit status of the job that the client requests."""
 
 
 class Outcome(NamedTuple):
-    """What came of one signal."""
+    """The outcome of one signal."""
 
     place: str
     """The line that was next when the signal came; empty if all lines had been tried."""
     status: int
-    """As `subprocess` has it: the exit status, or minus the signal that ended the process."""
+    """As in `subprocess`: the exit status, or minus the number of the fatal signal."""
     sent: list[int]
-    """Of the client: the signals that it has passed on; [-1] if it has sent no job."""
+    """The signals that the client has passed on; [-1] if it has sent no job."""
 
 
 class Interrupter:
-    """A trace function that sends a signal at the first visit of the line with a number.
+    """A trace function that sends a signal at the first visit of the line with a given number.
 
-    report: is told where that is before. again: so many more signals, at the lines that follow.
-    idle: after so many lines without a new one, it sends the signal anyway, and reports "".
+    report: called with the position just before the signal. again: how many more signals to send,
+    at the lines that follow. idle: after this many lines without a new one, the signal is sent
+    anyway, and "" is reported.
     """
 
     def __init__(
@@ -84,22 +85,22 @@ class Interrupter:
 
 
 def run_stopping() -> int:
-    """A command below `stopping`."""
+    """Run a command under `graceful_stop`."""
     return graceful_stop.run(FOREVER, os.environ)
 
 
 def run_warm() -> int:
-    """A command with a stand-in for fork servers."""
+    """Run a command with a stand-in for fork servers."""
     return forkserver_client.run(FOREVER)
 
 
 def run_supervisor() -> int:
-    """A Snakemake that is killed at once, and started again."""
+    """Run a Snakemake that is killed at once and started again."""
     return supervisor.run([], "name")
 
 
 def run_client() -> int:
-    """A job of a fork server."""
+    """Run a job of a fork server."""
     status = forkserver_client.request("light", ["verb"])
     assert status is not None
     return status
@@ -111,14 +112,14 @@ FILES = {
     run_supervisor: [supervisor, parent_death, signals],
     run_client: [forkserver_client, signals],
 }
-"""Where the lines of each function are."""
+"""The modules whose lines count, for each function."""
 
 
 DEEP = [subprocess, tempfile, shutil, socket]
 
 
 def main(name: str, number: int, step: int, deep: bool) -> None:
-    """Prints the outcomes for one of the functions above."""
+    """Print the outcomes for one of the functions above."""
     function = {one.__name__: one for one in FILES}[name]
     if deep:
         FILES[function] += DEEP
@@ -134,7 +135,7 @@ def main(name: str, number: int, step: int, deep: bool) -> None:
 
 
 def _stand_in() -> None:
-    """Puts quick things in the place of slow ones."""
+    """Replace slow parts by quick ones."""
     graceful_stop.TICK_SECONDS = supervisor.LOOK_SECONDS = 0.0001
     slurm.queue = lambda *_: {}
     supervisor.MAX_STARTS = 2
@@ -149,7 +150,7 @@ def _stand_in() -> None:
 
 
 def _once(function: Callable[[], int], target: int, number: int, folder: Path) -> Outcome:
-    """Forks a process that gets the signal at its `target`-th line."""
+    """Fork a process that gets the signal at its `target`-th line."""
     server = _Server(folder) if function is run_client else None
     (folder / "died").unlink(missing_ok=True)
     os.environ["HOME"] = str(folder)
@@ -157,7 +158,7 @@ def _once(function: Callable[[], int], target: int, number: int, folder: Path) -
     life, lives = os.pipe()
     process = os.fork()
     if not process:
-        os.dup2(lives, 1)  # all processes below have it
+        os.dup2(lives, 1)  # set before the fork, so that all child processes inherit it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         files = [str(module.__file__) for module in FILES[function]]
 
@@ -180,7 +181,7 @@ def _once(function: Callable[[], int], target: int, number: int, folder: Path) -
 
 
 def _call(function: Callable[[], int], interrupter: Interrupter) -> None:
-    """In the fork: ends it with the status of the function."""
+    """Run the function inside the fork and exit with its status."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         sys.settrace(interrupter)
@@ -192,7 +193,7 @@ def _call(function: Callable[[], int], interrupter: Interrupter) -> None:
 
 
 class _Server:
-    """A fork server that says which signals have reached it."""
+    """A fork server that reports the signals that have reached it."""
 
     def __init__(self, folder: Path) -> None:
         os.environ[forkserver_client.VARIABLE] = str(folder)
@@ -202,9 +203,9 @@ class _Server:
         self.listener.listen()
 
     def serve(self, client: int, life: int, reported: int) -> list[int]:
-        """Answers a client when the signal has come, or when there is none to come yet.
+        """Answer a client once the signal has come, or at once if none is due.
 
-        The client gets SIGUSR1, too, so that it passes something on in any case.
+        The client also gets SIGUSR1, so that it passes on at least one signal.
         """
         ready, _, _ = select.select([self.listener, life], [], [], PATIENCE_SECONDS)
         if self.listener not in ready:

@@ -1,4 +1,4 @@
-"""The jobs of a config in this process, as the rules would call them."""
+"""Run the jobs of a config in this process, as the workflow's rules would."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shiftbench.config.jobs import Job
 
 
 def planned(config: Path, results: Path | str) -> dict[tuple[str, ...], Job]:
-    """The jobs of a config file by rule and wildcards, in an order in which they can run."""
+    """Return the jobs of a config by rule and wildcards, in an order in which they can run."""
     plan = config_file.load(config)
     return {job.key: job for job in jobs.of_config(plan, results, Path(config).stem)}
 
 
 def arguments(job: Job, folder: Path) -> list[str]:
-    """The arguments of a job, whose spec is written to a folder."""
+    """Return the arguments of a job, and write its spec to a folder."""
     file = specs.write(job.spec, folder)
     users = [str(path) for name, path in components.packages().items() if name != components.OURS]
     return [
@@ -26,7 +26,7 @@ def arguments(job: Job, folder: Path) -> list[str]:
 
 
 def make(config: Path, results: Path, *rules: str) -> None:
-    """Runs the jobs of a config by these rules, or all."""
+    """Run the jobs of a config that belong to the given rules, or all jobs."""
     for job in planned(config, results).values():
         if job.rule in rules or not rules:
             scratch = ["--scratch", str(results / "scratch"), "--raw", "raw"]

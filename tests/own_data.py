@@ -1,4 +1,4 @@
-"""Studies of a user's own data, run in this process without the workflow."""
+"""Run studies of a user's own data in this process, without the workflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def study(path: Path, folder: Path) -> StudyResults:
-    """The results of the only study of a config, which are written to a folder."""
+    """Return the results of the only study of a config, written to a folder."""
     plan = config_file.load(path)
     (name,) = plan.studies
     streams = {stream: _stream(plan, stream) for stream in plan.studies[name].streams}

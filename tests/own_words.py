@@ -1,4 +1,4 @@
-"""Texts of a user's own in which one word changes its meaning at a known year."""
+"""A user's own texts, in which one word changes its meaning in a known year."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ THEMES = (
 )
 COMMON = ["the", "of", "and", "to", "a", "in", "that", "was"]
 WORD, YEARS, CHANGE = "band", range(2000, 2008), 2004
-"""The word, which goes with ships before the change and with music after it."""
+"""The word, the years, and the year in which it moves from texts on ships to texts on music."""
 
 
 def write(folder: Path) -> None:
-    """Twenty-four texts a year, each of one theme, named as people name them."""
+    """Write 24 texts per year, each on one theme, under file names as users choose them."""
     folder.mkdir(parents=True)
     draw = random.Random(1)
     for year in YEARS:
@@ -31,7 +31,7 @@ def write(folder: Path) -> None:
 
 
 def assert_found(study: Path) -> None:
-    """The figure is there, and the word moves farthest, near its year, from ships to music."""
+    """Assert that the figure exists and that the word moves most, near its year, to music."""
     assert (study / "figures" / "word-trajectories.png").stat().st_size > 1e4
     first = pd.read_csv(study / "tables" / "word-changes.csv").iloc[0]
     assert first["word"] == WORD and abs(int(first["period"]) - CHANGE) <= 1

@@ -1,4 +1,4 @@
-"""A task of a network that is stopped within it and goes on."""
+"""Check that a task of a network can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 
 
 def goes_on_from_any_step(learner: Learner, before: State, batch: Batch, key: np.ndarray) -> None:
-    """Assert that a task of three steps an epoch, stopped in its second, ends at the same bytes."""
+    """Assert that a task of three steps per epoch, stopped in the second, ends with equal bytes."""
     whole, _ = learner.observe(before, batch, key)
     states: loop_checkpoint.LoopStates = {}
     polls = iter([""] * 3 + ["stop"] + [""] * 99)

@@ -1,7 +1,6 @@
-"""Jobs that stop for ever at a named point, in processes of their own, so that a test can
-kill them there.
+"""Run jobs that stall at a named point, in separate processes, so that a test can kill them there.
 
-The processes are forks of a server that has the slow imports behind it, all but TensorFlow (see
+The processes are forks of a server that has done the slow imports except TensorFlow (see
 forked.py).
 """
 
@@ -22,9 +21,9 @@ from tests import interrupting
 from tests.forked import processes
 
 PATIENCE_SECONDS = 300
-"""For what happens sooner or later on any machine."""
+"""Time limit for events that happen sooner or later on any machine."""
 STALL_AT = 3
-"""The task, and the generation of the checkpoint, at which a job stalls."""
+"""The task at which a job stalls, and the generation of its checkpoint."""
 WATCHED = (
     "evaluation/running/restart_guard.py", "evaluation/running/harness.py",
     "evaluation/running/row_blocks.py", "evaluation/running/run_state.py",
@@ -37,7 +36,7 @@ WATCHED = (
 
 
 def run(arguments: list[str]) -> None:
-    """Runs a verb to its good end, with a checkpoint after every task."""
+    """Run a verb to its successful end, with a checkpoint after every task."""
     process = processes.Process(target=_work, args=(arguments, "", None))
     process.start()
     process.join(PATIENCE_SECONDS)
@@ -45,20 +44,20 @@ def run(arguments: list[str]) -> None:
 
 
 def kill_at(point: str, arguments: list[str]) -> None:
-    """Runs a verb until it is at a point (see POINTS), and kills it there."""
+    """Run a verb until it reaches a point (see POINTS), and kill it there."""
     ours, theirs = processes.Pipe(duplex=False)
     process = processes.Process(target=_work, args=(arguments, point, theirs))
     process.start()
     theirs.close()
     assert ours.poll(PATIENCE_SECONDS)
-    assert ours.recv() == point  # EOFError if the job ended before
+    assert ours.recv() == point  # raises EOFError if the job ended before
     process.kill()
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == -signal.SIGKILL
 
 
 def stop_when(reached: Callable[[], bool], arguments: list[str]) -> tuple[int, float]:
-    """Runs a verb until something is so, then tells it to stop; its exit status, and how soon."""
+    """Run a verb until `reached`, then terminate it; return its exit status and the seconds."""
     process = processes.Process(target=_work, args=(arguments, "", None))
     process.start()
     given_up = time.monotonic() + PATIENCE_SECONDS
@@ -72,9 +71,9 @@ def stop_when(reached: Callable[[], bool], arguments: list[str]) -> tuple[int, f
 
 
 def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
-    """Runs a verb that gets SIGTERM, again and again, from one of its lines on (see WATCHED).
+    """Run a verb that repeatedly gets SIGTERM, from one of its lines on (see WATCHED).
 
-    The line, empty if the verb has not so many of them, and its exit status.
+    Return the line, empty if the verb has fewer lines, and the exit status.
     """
     ours, theirs = processes.Pipe(duplex=False)
     process = processes.Process(target=_interrupted, args=(arguments, target, theirs))
@@ -89,19 +88,19 @@ def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
 
 
 def _interrupted(arguments: list[str], target: int, meeting: Connection) -> None:
-    """In the process: the verb, traced."""
+    """Run the verb under the trace function, inside the process."""
     files = [str(Path(main.__file__).parents[1] / name) for name in WATCHED]
     sys.settrace(interrupting.Interrupter(files, target, signal.SIGTERM, meeting.send, again=20))
     _work(arguments, "", None)
 
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
-    """In the process: the verb, with the point made a place to stall."""
+    """Run the verb inside the process, with the point made to stall."""
     from shiftbench.evaluation.running import harness, row_blocks
 
     harness.SECONDS_BETWEEN_CHECKPOINTS, harness.SHARE_OF_CHECKPOINTS = 0.0, float("inf")
     if meeting:
-        row_blocks.LARGEST = 1  # blocks begin elsewhere than in the run that goes on
+        row_blocks.LARGEST = 1  # blocks begin elsewhere than in the run that resumes
         POINTS[point](lambda: _stall(point, meeting))
     sys.exit(main.main(arguments))
 
@@ -113,7 +112,7 @@ def _stall(point: str, meeting: Connection) -> None:
 
 
 def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]) -> None:
-    """Stalls before a call of owner.name whose arguments say that the point is reached."""
+    """Stall before a call of owner.name whose arguments say that the point is reached."""
     original = getattr(owner, name)
 
     def called(*arguments: Any, **named: Any) -> Any:
@@ -193,4 +192,4 @@ POINTS = {
     "after the store, before the checkpoint is removed": _written,
     "within a task, after two saves": _inside,
 }
-"""Name of a point -> what makes a job stall there."""
+"""Name of a point -> function that makes a job stall there."""

@@ -1,4 +1,4 @@
-"""Jobs that start together where nothing is compiled yet: none crashes, all get the same."""
+"""Jobs that start together with an empty compile cache do not crash, and give equal numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(*losses.Loss("hinge").expected(np.ones(3), np.arange(3.0), np.ones(3)))
 
 @pytest.mark.long
 def test_losses_compiled_side_by_side(tmp_path) -> None:
-    """By processes that have compiled nothing before, one function, or two."""
+    """Processes with an empty cache compile the same functions at once."""
     together = compiled_code.side_by_side(tmp_path, [["-c", LOSSES, n] for n in "012"])
     later = compiled_code.side_by_side(tmp_path, [["-c", LOSSES, "0"]])
     assert [status for status, _ in together + later] == [0] * 4
@@ -45,7 +45,7 @@ def test_all_compiled_code_side_by_side(tmp_path) -> None:
     assert all(one["digests"] == said[0]["digests"] for one in said)
     for function in said[0]["signatures"]:
         known = {signature for one in said for signature in one["signatures"][function]}
-        # More than one is not safe, see core/compiled_cache.py: make its arguments of one type.
+        # More than one is unsafe, see core/compiled_cache.py: give the arguments one type.
         assert len(known) == 1, function
 
 
@@ -91,7 +91,7 @@ def test_without_a_folder_of_the_user_code_lies_in_the_package(tmp_path) -> None
 
 
 def test_compiled_code_takes_nothing_from_files_without_compiled_code() -> None:
-    """Else numba would keep code in which an old function or constant is compiled."""
+    """Otherwise numba would keep code that contains an old function or constant."""
     modules = {module.__name__: module for module in compiled_code.modules()}
     for name, module in modules.items():
         origins = _imported(Path(str(module.__file__)).read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def test_compiled_code_takes_nothing_from_files_without_compiled_code() -> None:
 
 
 def _imported(text: str) -> dict[str, str]:
-    """The names that a module imports of the package, each with the module that it is of."""
+    """Return the names that a module imports from the package, each with the module it is from."""
     found = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("shiftbench"):
@@ -115,7 +115,7 @@ def _imported(text: str) -> dict[str, str]:
 
 
 def _copy(folder: Path) -> Path:
-    """A folder with a copy of the package, and with nothing that is compiled."""
+    """Copy the package without compiled files and return the folder."""
     source = folder / "src"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(compiled_code.PACKAGE, source / "shiftbench", ignore=ignored)
@@ -123,6 +123,6 @@ def _copy(folder: Path) -> Path:
 
 
 def _files(folder: Path) -> dict[Path, int]:
-    """All files of compiled code, with the times at which they were written."""
+    """Return all files of compiled code with their modification times."""
     files = (folder / "shiftbench").rglob("*")
     return {file: file.stat().st_mtime_ns for file in files if file.is_file()}

@@ -1,6 +1,6 @@
-"""GPUs are hidden from all that does not ask for one; who asks is given it, or told why not.
+"""GPUs are hidden from jobs that do not ask for one; others get one, or an error message.
 
-Where there is no GPU, a driver that pretends to have one stands in for CUDA's.
+Where there is no GPU, a fake driver replaces that of CUDA.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ compiled = pytest.mark.skipif(not compiler, reason="no C compiler, which makes t
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a process that finds the driver; CALLS is a file with what it calls."""
+    """Return an environment in which processes find the driver, which logs its calls to CALLS."""
     folder = tmp_path_factory.mktemp("driver")
     (folder / "cuda.c").write_text(DRIVER)
     command = [compiler or "cc", "-shared", "-fPIC", "-o", "libcuda.so.1", "cuda.c"]
@@ -56,7 +56,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def same_afterwards(monkeypatch: pytest.MonkeyPatch):
-    """The environment of the tests, with nothing said of GPUs."""
+    """Run the test in an environment without settings of GPUs, and restore it."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
     for name in (devices.VISIBLE, devices.BEFORE, *devices.SETTINGS):
         os.environ.pop(name, None)
@@ -65,7 +65,7 @@ def same_afterwards(monkeypatch: pytest.MonkeyPatch):
 
 
 def python(code: str, environment: dict[str, str]) -> str:
-    """What the code prints, in a process of its own."""
+    """Return the output of the code in a separate process."""
     command = [sys.executable, "-c", code]
     return subprocess.check_output(command, env=environment, text=True).strip()
 
@@ -74,7 +74,7 @@ def python(code: str, environment: dict[str, str]) -> str:
 def test_who_asks_has_again_what_was_hidden(given: str | None) -> None:
     if given is not None:
         os.environ[devices.VISIBLE] = given
-    for _ in range(2):  # as in a job of a workflow that a process of ours has started
+    for _ in range(2):  # the second time as in a job that a process which hides GPUs has started
         devices.choose("cpu")
         assert os.environ[devices.VISIBLE] in ("", devices.HIDDEN)
     devices.choose("gpu")
@@ -129,7 +129,7 @@ def test_a_gpu_is_seen_only_where_it_was_asked_for(driver: dict[str, str]) -> No
 @pytest.mark.long
 @compiled
 def test_importing_tensorflow_leaves_cuda_alone(driver: dict[str, str]) -> None:
-    """So a child of the fork server may use a GPU, as no child can of a process that uses one."""
+    """A child of the fork server can use a GPU only if its parent does not use one."""
     Path(driver["CALLS"]).unlink(missing_ok=True)
     code = "import shiftbench, os, tensorflow as tf; print(os.path.exists(os.environ['CALLS']));"
     code += "tf.config.list_physical_devices('GPU'); print(os.path.exists(os.environ['CALLS']))"

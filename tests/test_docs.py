@@ -1,6 +1,6 @@
-"""The README and the docs: their commands run, their links lead somewhere, and they stay short.
+"""Commands of the README and the docs run, their links resolve, and they stay short.
 
-Blocks of `sh` are run. What needs a cluster, a key or a network is in blocks of `console`.
+Blocks of `sh` are run. Commands that need a cluster, a key or a network are in `console` blocks.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ GUIDES = sorted(
     for path in ROOT.glob(pattern)
 )
 EXAMPLES = {"learners/last_value.py", "studies/NAME.yaml"}
-"""Paths of the documents that stand for what people write."""
+"""Paths in the documents that are placeholders."""
 OURS = ".venv/bin/shiftbench"
 STUDIES = (ROOT / "docs" / "studies.md").read_text()
 PLAIN_LINE, PLAIN_SENTENCE = 100, 30
-"""Characters of a line of a table, and words of a sentence, at most."""
+"""The maximal numbers of characters of a table line and of words of a sentence."""
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -73,12 +73,12 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def commands(document: str) -> list[str]:
-    """The lines of the blocks of `sh`, in their order."""
+    """Return the lines of the `sh` blocks, in order."""
     return "".join(blocks(document, "sh")).splitlines()
 
 
 def write(block: str, checkout: Path) -> None:
-    """Write a block of a document to the file that its first line names, if it names one."""
+    """Write a block of a document to the file named in its first line, if there is one."""
     first, rest = block.split("\n", 1)
     if named := re.fullmatch(r"# (\S+\.(?:py|yaml))", first):
         path = checkout / named[1]
@@ -87,7 +87,7 @@ def write(block: str, checkout: Path) -> None:
 
 
 def prose(document: str) -> str:
-    """A document without code blocks, comments, images and the targets of links."""
+    """Return a document without code blocks, comments, images and targets of links."""
     for pattern, instead in (
         (r"^```.*?^```$", ""),
         (r"<!--.*?-->", ""),
@@ -103,13 +103,13 @@ def words(text: str) -> list[str]:
 
 
 def sentences(document: str) -> list[str]:
-    """The sentences of the paragraphs, items of lists and cells of tables of a document."""
+    """Return the sentences of the paragraphs, list items and table cells of a document."""
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*#|]|\d+\.) )|(?<= )\|", prose(document))
     return [sentence for part in parts for sentence in re.split(r"(?<=[.!?])[)*_\"]*\s+", part)]
 
 
 def anchors(document: str) -> set[str]:
-    """The anchors of headings, as GitHub makes them."""
+    """Return the anchors that GitHub makes from headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", document), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.replace(" ", "-") for heading in plain}
@@ -117,7 +117,7 @@ def anchors(document: str) -> set[str]:
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """A copy of the repository with this environment, with quick configs and few tests."""
+    """Return a copy of the repository with this environment, quick configs and few tests."""
     patterns = (".git", ".venv*", ".snakemake", "__pycache__", ".*cache", "_build")
     ignored = shutil.ignore_patterns(*patterns)
 
@@ -130,16 +130,16 @@ def checkout(tmp_path) -> Path:
     (copy / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "core" / "test_seeds.py", copy / "tests")
     (copy / ".venv").symlink_to(sys.prefix)
-    os.utime(copy / "envs" / "requirements.lock", (0, 0))  # the set-up is done
+    os.utime(copy / "envs" / "requirements.lock", (0, 0))  # so that make skips the set-up
     for path in (copy / "config").glob("*.yaml"):
         path.write_text(QUICK + WORDS)
-    # To import TensorFlow, for the words, takes longer than all the rest: once is enough.
+    # The words need TensorFlow, whose import takes longer than all the rest: once is enough.
     (copy / "config" / "cpu.yaml").write_text(QUICK)
     return copy
 
 
 def shell(command: str, folder: Path) -> str:
-    """Output of a command that must succeed, and that knows nothing of a make around it."""
+    """Return the output of a command that must succeed, without the variables of an outer make."""
     outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS", "CONFIG", "PYTEST_CURRENT_TEST")
     environment = {name: value for name, value in os.environ.items() if name not in outer}
     environment["PYTHONPATH"] = str(folder / "src")
@@ -151,13 +151,13 @@ def shell(command: str, folder: Path) -> str:
 
 
 def snippet() -> str:
-    """How results/README.md reads a store."""
+    """Return the code in results/README.md that reads a store."""
     (code,) = blocks((ROOT / "results" / "README.md").read_text(), "python")
     return code
 
 
 def summary(checkout: Path, of: str, study: str) -> dict[str, dict[str, float]]:
-    """Means by learner and metric, in the order of the study."""
+    """Return the means by learner and metric, in the order of the study."""
     table = pd.read_csv(checkout / "results" / of / "studies" / study / "summary.csv")
     return {
         str(learner): dict(zip(rows["metric"], rows["mean"], strict=True))

@@ -1,4 +1,4 @@
-"""Each machine gives the bytes that are committed, or says where it leaves them."""
+"""Each machine gives the committed bytes, or says where it differs from them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tests import golden
 GOLDEN = golden.read()
 QUICK = ("learners/", "combinators/beam")
 ROUNDING = 1e-3
-"""How far block means may be off where instructions are not portable: 1e-5 was seen."""
+"""Relative tolerance of block means where instructions are not portable: 1e-5 was seen."""
 ROUNDED = {"learners/bong": 1e-12, "settings/bong-diagonal": 1e-12, "settings/bong-full": 1e-12}
-"""How far those may be off that are not equal on all processors. The graph optimiser turns the
-quotient by a root in `extended_kalman` into an inverse root, which processors approximate."""
+"""Tolerances of runs that are not equal on all processors. The graph optimiser turns the
+quotient by a root in `extended_kalman` into an inverse root, which processors approximate.
+"""
 
 
 def test_every_run_has_golden_bytes() -> None:
@@ -42,7 +43,7 @@ def run() -> tuple[golden.Golden, dict[str, np.ndarray]]:
 
 
 def flipped(array: np.ndarray) -> np.ndarray:
-    """The array with the last bit of its first number the other way."""
+    """Return the array with the last bit of its first number flipped."""
     bits = array.copy().view(np.uint64)
     bits.flat[0] ^= 1
     return bits.view(array.dtype)

@@ -1,4 +1,4 @@
-"""A wheel in an environment without our checkout is a working shiftbench."""
+"""A wheel works in an environment without the checkout."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def called(folder: Path, *command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of the checkout."""
+    """Return the wheel built from a copy of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif", "_build")
     for name in ("src", "config", "docs", "workflow", "profiles", "envs"):
         shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
     for name in ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "copy")
-    # uv, since an environment that uv made has no pip.
+    # Use uv, since an environment made by uv has no pip.
     uv = [Path(sys.executable).with_name("uv"), "build", "--quiet", "--wheel"]
     called(folder, *uv, "--no-build-isolation", "--python", sys.executable, "-o", folder, "./copy")
     return next(folder.glob("*.whl"))
@@ -57,12 +57,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def binaries(wheel: Path) -> Path:
-    """The programs of an environment with the wheel, and with the packages of ours."""
+    """Return the programs of an environment with the wheel and this environment's packages."""
     folder = wheel.parent / "environment"
     venv.create(folder, symlinks=True)
     ours = {"base": str(folder), "platbase": str(folder)}
     packages = Path(sysconfig.get_path("purelib", vars=ours))
-    # Files .pth of that folder, such as that of our editable install, are not read.
+    # Python does not read .pth files in that folder, such as that of the editable install.
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet"]
     called(folder, *pip, "--no-deps", "--no-index", wheel)
@@ -142,7 +142,7 @@ for name in ("stream", "run", "compare", "load"):
 def test_a_plain_install_has_methods_and_change_points_and_no_tensorflow(
     wheel: Path, tmp_path: Path
 ) -> None:
-    """What a user types: packages come from the index, and only those that the wheel names."""
+    """A user's install: packages come from the index, and only those that the wheel requires."""
     series = _nile.read()
     told = [[int(year) for year in series.time], series.value[0, :, 0].tolist()]
     (tmp_path / "nile.json").write_text(json.dumps(told))
@@ -151,6 +151,6 @@ def test_a_plain_install_has_methods_and_change_points_and_no_tensorflow(
     python = tmp_path / "plain/bin/python"
     called(tmp_path, uv, "pip", "install", "--quiet", "--python", python, wheel)
     files = [path for path in python.parents[1].rglob("*") if path.is_file()]
-    assert sum(path.lstat().st_size for path in files) < 500e6  # llvmlite is 175 MB of these
+    assert sum(path.lstat().st_size for path in files) < 500e6  # of which llvmlite takes 175 MB
     called(tmp_path, python, "-c", PLAIN)
     assert "vbs-linear" in called(tmp_path, python, "-m", "shiftbench", "list", "methods")

@@ -1,4 +1,4 @@
-"""A run that is killed with SIGKILL, wherever it is, ends as if nothing had happened."""
+"""A run killed with SIGKILL at any point ends, when run again, with the same results."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ studies:
              prediction_draws: 2}
       bong: [{bong: {rank: 2}}]
       fromp: [{fromp: {size: 3, epochs: 5, batch_size: 10}}]
+      fsvi: [{fsvi: {size: 3, epochs: 5, batch_size: 10, draws: 2, prediction_draws: 2}}]
   hours:
     title: Tasks without end
     streams: [hours]
@@ -122,14 +123,14 @@ RESUMED = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The config; beside it what the tests share."""
+    """Return the folder with the config and the files that tests share."""
     folder = tmp_path_factory.mktemp("kill")
     (folder / "kill.yaml").write_text(CONFIG)
     return folder
 
 
 def build(folder: Path, stream: str) -> None:
-    """Makes the store of a stream, once."""
+    """Make the store of a stream unless it exists."""
     output = folder / f"{stream}.zarr.zip"
     if not output.exists():
         job = job_calls.planned(folder / "kill.yaml", folder)["build_stream", stream]
@@ -137,7 +138,7 @@ def build(folder: Path, stream: str) -> None:
 
 
 def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
-    """The run, as the workflow's rule calls it; its files are beside `output`."""
+    """Return the arguments of the run in the workflow's rule, with its files beside `output`."""
     job = job_calls.planned(folder / "kill.yaml", folder)[
         "run_learner", study, study, learner, "0", "1"
     ]
@@ -149,13 +150,13 @@ def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
 
 
 def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) -> str:
-    """Compares a run that is killed and run again with one that is not; the log of the first."""
+    """Compare a killed and repeated run with an uninterrupted one; return the log of the repeat."""
     stalling.kill_at(point, made(folder, study, learner, tmp_path))
     return goes_on(folder, study, learner, tmp_path)
 
 
 def made(folder: Path, study: str, learner: str, output: Path) -> list[str]:
-    """The command of a run whose stream is there, and that was done once without a kill."""
+    """Return the command of a run, after making its stream and an uninterrupted run."""
     build(folder, study)
     if not (whole := folder / f"{study}-{learner}").exists():
         stalling.run(command(folder, study, learner, whole))
@@ -163,7 +164,7 @@ def made(folder: Path, study: str, learner: str, output: Path) -> list[str]:
 
 
 def goes_on(folder: Path, study: str, learner: str, killed: Path) -> str:
-    """Runs a run again, and compares it with the one without a kill; the log of the run."""
+    """Repeat a run, compare it with the uninterrupted one, and return its log."""
     whole = folder / f"{study}-{learner}"
     stalling.run(command(folder, study, learner, killed))
     assert (whole / "run.zarr.zip").read_bytes() == (killed / "run.zarr.zip").read_bytes()
@@ -204,7 +205,7 @@ def test_every_kind_of_state_is_resumed(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag", "bong", "fromp"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag", "bong", "fromp", "fsvi"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Pat
 
 @pytest.mark.long
 def test_signals_from_any_line_on_save_the_run_or_leave_it(folder: Path, tmp_path: Path) -> None:
-    """One after another from that line on; at every 40th line, as each takes a second."""
+    """Signals come from every 40th line on, since each attempt takes a second."""
     for target in range(0, 10_000, 40):
         output = tmp_path / str(target)
         place, status = stalling.signal_at(target, made(folder, "steps", "beam", output))

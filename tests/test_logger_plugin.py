@@ -1,4 +1,4 @@
-"""What a run shows, from the records that Snakemake logs."""
+"""The output of a run, from the records that Snakemake logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOBS = 20
 
 
 class Progress:
-    """Progress whose time left is known. Job 5 completes the study toy."""
+    """Progress with a known remaining time, in which job 5 completes the study toy."""
 
     total, done = JOBS, 0
     results = {"toy": "results/a/studies/toy/figures/curve.png"}  # noqa: RUF012
@@ -59,7 +59,7 @@ def info(job: int) -> dict[str, Any]:
 
 
 def run(handler: plugin.LogHandler, folder: Path) -> None:
-    """Twenty jobs, of which the last one fails and the fifth completes a study."""
+    """Log twenty jobs, of which the fifth completes a study and the last fails."""
     log(handler, "Building DAG of jobs...")
     log(handler, "", **{plugin.PROGRESS: Progress()})
     log(handler, "Job stats: many lines", event=LogEvent.RUN_INFO)
@@ -120,7 +120,7 @@ def test_on_a_terminal_one_line_moves_below_what_is_said(made, tmp_path, monkeyp
             os.close(before)
     told = b""
     os.set_blocking(outer, False)
-    with suppress(BlockingIOError):  # all is read
+    with suppress(BlockingIOError):  # everything is read
         while True:
             told += os.read(outer, 1 << 16)
     os.close(outer), os.close(inner)

@@ -1,7 +1,6 @@
-"""docs/clusters.md: Python on nodes that have no network, no .venv, or another system.
+"""docs/clusters.md: Python on nodes without a network, without a .venv, or with another system.
 
-What cannot be installed everywhere (Apptainer, Docker, conda) is tried where it is, and by a
-stand-in.
+Apptainer, Docker and conda are used where they are installed, and replaced by stand-ins elsewhere.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from tests.workflow.test_clusters import CONFIG, made
 
 ROOT = copies.ROOT
 ALONE = ["unshare", "--net", "--map-root-user"]
-"""Starts a command without a network."""
+"""Prefix that starts a command without a network."""
 DEFINITION = (ROOT / "envs/apptainer.def").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "envs/Dockerfile").read_text(encoding="utf-8")
 TOY = ["--cores", "1", "--configfile", "config/mine.yaml"]
 
 
 def called(folder: Path, *command: str | Path, **environment: str) -> str:
-    """What a command says that has to succeed, and that knows nothing of our environment."""
+    """Return the output of a command that must succeed, without variables of this environment."""
     outer = ("MAKE", "MFLAGS", "PYTHON", "VIRTUAL_ENV", "SHIFTBENCH")
     plain = {name: text for name, text in os.environ.items() if not name.startswith(outer)}
     done = subprocess.run(
@@ -44,7 +43,7 @@ def called(folder: Path, *command: str | Path, **environment: str) -> str:
 
 
 def checkout(folder: Path) -> Path:
-    """A copy of what an install needs."""
+    """Copy the files that an install needs and return the folder."""
     copies.repository(folder, CONFIG)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -61,7 +60,7 @@ def test_a_machine_without_a_network_installs_from_the_wheelhouse(tmp_path: Path
     folder = checkout(tmp_path / "copy")
     ours = (f"BIN={Path(sys.executable).parent}", "STAMP=Makefile")
     called(folder, "make", "wheelhouse", *ours)
-    # Nothing that this machine has kept is of help.
+    # Use empty caches, so that nothing kept on this machine helps.
     kept = {"UV_CACHE_DIR": str(tmp_path / "uv"), "PIP_CACHE_DIR": str(tmp_path / "pip")}
     set_up = (*ALONE, "make", ".venv/.installed", f"PYTHON={sys.executable}")
     assert "from wheelhouse" in called(folder, *set_up, **kept)
@@ -78,7 +77,7 @@ def test_a_machine_without_a_network_installs_from_the_wheelhouse(tmp_path: Path
 
 
 def sections(definition: str) -> dict[str, list[str]]:
-    """The lines of each section of a definition of Apptainer."""
+    """Return the lines of each section of an Apptainer definition."""
     found: dict[str, list[str]] = {}
     for line in definition.splitlines():
         if line.startswith("%"):
@@ -100,11 +99,11 @@ def test_the_definition_takes_in_what_the_package_is_built_from() -> None:
 
 
 def built(image: Path, copied: Iterable[list[str]], scripts: Iterable[str]) -> Path:
-    """Copy files and run scripts as a container would, in an environment with our packages.
+    """Copy files and run scripts as a container would, in an environment with this one's packages.
 
-    copied: name and target of each. Returns the folder of packages.
+    copied: source and target of each file. Returns the site-packages folder.
     """
-    venv.create(image, symlinks=True)  # pip too is one of our packages
+    venv.create(image, symlinks=True)  # pip is one of the packages, too
     ours = {"base": str(image), "platbase": str(image)}
     packages = Path(sysconfig.get_path("purelib", vars=ours))
     ours_too = [path for path in sys.path if path.endswith("site-packages")]
@@ -122,7 +121,7 @@ def built(image: Path, copied: Iterable[list[str]], scripts: Iterable[str]) -> P
 
 @pytest.mark.long
 def test_jobs_run_in_a_container_that_is_built_as_the_definition_says(tmp_path: Path) -> None:
-    """Stand-ins: for the image an environment with our packages, for Apptainer a script."""
+    """Stand-ins: an environment with our packages for the image, a script for Apptainer."""
     image, folder = tmp_path / "image", checkout(tmp_path / "copy")
     said = sections(DEFINITION)
     copied = (line.split() for line in said["files"])
@@ -161,7 +160,7 @@ def test_apptainer_builds_the_image(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_dockerfile_installs_a_shiftbench_that_runs(tmp_path: Path) -> None:
-    """A stand-in: for the image an environment with our packages."""
+    """A stand-in replaces the image: an environment with our packages."""
     folder, copied, scripts, start = "", [], [], []
     for line in DOCKERFILE.splitlines():
         word, _, rest = line.partition(" ")
@@ -183,7 +182,7 @@ def test_the_dockerfile_installs_a_shiftbench_that_runs(tmp_path: Path) -> None:
 
 
 def has_docker() -> bool:
-    """Return whether there is a client and a daemon that serves it."""
+    """Return whether there is a Docker client with a running daemon."""
     return (
         bool(shutil.which("docker"))
         and not subprocess.run(["docker", "info"], capture_output=True).returncode

@@ -1,4 +1,4 @@
-"""A learner in a folder of one's own, of whatever name, is equal in rights to those of ours."""
+"""A learner in a user's folder, whatever its name, works like those of the package."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ job_calls.make(Path("mine.yaml"), Path("results"), *rules)
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
-    """A config with two learners in a folder beside it, one of them a copy of ours."""
+    """Return a config with two learners in a folder beside it, one a copy of the package's."""
     folder = tmp_path_factory.mktemp("own")
     learners = folder / "parts_of_mine" / "learners"
     learners.mkdir(parents=True)
@@ -183,7 +183,7 @@ def test_they_are_checked_listed_run_and_judged_like_ours(project) -> None:
     assert regret["n"].eq(2).all()
     ours, mine = (regret.loc[name, ["mean", "sd", "n"]] for name in ("oga", "mine"))
     assert ours.equals(mine)
-    # A pipeline has no paper's number, though one is called oga and the data are the paper's.
+    # Published numbers belong to names of pipelines, not to the learner inside.
     assert regret[["published", "published_note"]].isna().all(axis=None)
     classes = pd.read_csv(project / "results/studies/classes/summary.csv").set_index(
         ["learner", "metric"]

@@ -1,4 +1,4 @@
-"""The project of `quickstart`: its files, what is found in its series, and the picture of that."""
+"""The project that `quickstart` makes: its files, the changes it finds, and its figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests import own_data
 
 PICTURE = Path(__file__).parents[1] / "docs" / "quickstart.png"
 CLOSE = 3
-"""Days between a change and where it is found."""
+"""The largest number of days between a true change and its estimate."""
 
 
 def test_it_writes_a_project_that_check_accepts_and_says_what_is_next(

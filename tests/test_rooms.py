@@ -1,4 +1,4 @@
-"""Which package may import which, and what the folders of components hold."""
+"""Which package may import which, and what the folders of components contain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BELOW = {
     "methods": {"core"},
     "core": set(),
 }
-"""The house: each package with those that it may import. CONTRIBUTING.md draws the same."""
+"""The packages, each with those that it may import. CONTRIBUTING.md draws the same."""
 
 WITHOUT_TENSORFLOW = """
 import sys
@@ -37,7 +37,7 @@ assert "shiftbench.methods.learners.mfvi" in sys.modules
 assert not {"tensorflow", "tensorflow_probability", "tf_keras"} & sys.modules.keys()
 """
 NEVER = ("config", "data", "forecast", "publish", "runtime", "evaluation.artefacts")
-"""Packages that have no use for TensorFlow: their jobs do not depend on its version."""
+"""Packages that must not import TensorFlow, so that their jobs do not depend on its version."""
 
 
 def _modules(package: str) -> list[str]:
@@ -85,14 +85,14 @@ def test_every_arrow_is_used(package) -> None:
 
 
 def test_packages_are_in_order() -> None:
-    """Each imports only what stands below it in the table."""
+    """Each package imports only packages below it in the table."""
     order = list(BELOW)
     for package, below in BELOW.items():
         assert below <= set(order[order.index(package) + 1 :]), package
 
 
 def test_no_two_sub_packages_import_each_other() -> None:
-    """However indirectly: they can be taken out one after the other, each without readers."""
+    """Import cycles are excluded, including indirect ones."""
     left: dict[str, set[str]] = {}
     for package in BELOW:
         for module in _modules(package):
@@ -123,7 +123,7 @@ def test_the_folder_of_learners_holds_methods_and_nothing_else() -> None:
 
 @pytest.mark.long
 def test_every_component_is_imported_without_tensorflow() -> None:
-    """It loads on first use, since its import takes seconds."""
+    """TensorFlow is loaded on first use, since its import takes seconds."""
     subprocess.run([sys.executable, "-c", WITHOUT_TENSORFLOW], check=True)
 
 
@@ -134,7 +134,7 @@ def test_what_does_not_learn_has_no_use_for_tensorflow(package) -> None:
 
 @pytest.mark.parametrize("package", BELOW)
 def test_compiled_code_is_cached_by_all_its_sources(package) -> None:
-    """numba's cache is keyed by the files of some packages; no other one may compile."""
+    """numba's cache is keyed by the files of some packages; no other package may compile."""
     compiled = [name for name in _modules(package) if "numba" in digest._imported(name)[1]]
     allowed = {"shiftbench.cli.forkserver", "shiftbench.core.compiled_cache"}
     assert package in compiled_cache.FOLDERS or allowed.issuperset(compiled)

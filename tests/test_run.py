@@ -1,4 +1,4 @@
-"""The verb `run`: how it calls Snakemake, and what it says at the end."""
+"""The verb `run`: how it calls Snakemake, and what it prints at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = {"job": "Running toy: plain on steps, seeds 0 to 0", "log": "results/mi
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """`run` handles signals as long as its process lives; that of the tests lives on."""
+    """Restore the signal handlers that `run` sets for the rest of its process."""
     before = {number: signal.getsignal(number) for number in run.graceful_stop.SIGNALS}
     yield
     for number, handler in before.items():
@@ -38,7 +38,7 @@ def handlers():
 
 @pytest.fixture
 def snakemake(tmp_path, monkeypatch) -> dict:
-    """A Snakemake that does nothing but to report. What it is to report, and its command."""
+    """Replace Snakemake by a stub; return its exit status, report and received command."""
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text(CONFIG)
     known = {"status": 0, "report": {"done": 4, "failed": []}, "command": []}
@@ -102,7 +102,7 @@ def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> No
 
 @pytest.mark.parametrize("status", [0, 1, 130, 143])
 def test_without_a_report_nothing_is_added(snakemake, capsys, status) -> None:
-    """As after --dry-run or --unlock, where Snakemake found an error, or was stopped."""
+    """Such as after --dry-run or --unlock, or if Snakemake found an error or was stopped."""
     snakemake |= {"status": status, "report": None}
     assert main.main(["run", "mine.yaml"]) == status
     assert capsys.readouterr().out.count("\n") == 1

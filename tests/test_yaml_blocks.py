@@ -1,7 +1,7 @@
-"""`check` accepts each config that a document shows, also where it shows only a part of one.
+"""`check` accepts each config in the documents, including those of which only a part is shown.
 
 A block may begin with the path of its file, as in `# config/mine.yaml`; the files of one document
-lie together. What the reader has to bring, such as a table, is written by `give`.
+go to the same folder. `give` writes the reader's own files, such as tables.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ BASE = {
     "from": "transformed-digits", "methods": ["vcl-bnn"], "metrics": ["accuracy"],
     "artefacts": [], "baseline": None, "seeds": 1,
 }  # fmt: skip
-"""The study of which a block shows only some keys or streams."""
+"""The study that a block with only some keys or streams is merged into."""
 FITTING = {"streams": {"walk": {"family": "toy-step"}}, "metrics": ["log_predictive"]}
-"""Those of a study for methods of series."""
+"""The keys of a study of methods for series."""
 KINDS = ("methods", "studies", "claims")
 """Folders beside a config."""
 COMPONENT = re.compile(r"src/shiftbench/(\w+/\w+)/(\w+\.py)")
 
 
 class Block(NamedTuple):
-    """A block of a document. path: of its file, empty where it names none."""
+    """A block of a document. path: the path of its file, empty if it names none."""
 
     document: str
     line: int
@@ -50,7 +50,7 @@ class Block(NamedTuple):
 
 
 def blocks(document: str) -> Iterator[Block]:
-    """The YAML and the Python of a document, in order."""
+    """Yield the YAML and Python blocks of a document, in order."""
     text = (ROOT / document).read_text(encoding="utf-8")
     pattern = r"^([ \t]*)```(ya?ml|python)\n(.*?)^\1```"
     for found in re.finditer(pattern, text, re.DOTALL | re.MULTILINE):
@@ -61,7 +61,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 def configs() -> Iterator[Block]:
-    """The blocks that are configs, or parts of one: not profiles of Snakemake, and not comments."""
+    """Yield the blocks that are configs or parts of one; skip Snakemake profiles and comments."""
     for document in DOCUMENTS:
         for block in blocks(document):
             data = yaml.safe_load(block.text) if block.language == "y" else None
@@ -74,7 +74,7 @@ BLOCKS = list(configs())
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Where the files of a document lie; its components are forgotten afterwards."""
+    """Yield the folder for the files of a document, and forget its components afterwards."""
     made = tmp_path / "checkout"
     made.mkdir()
     yield made
@@ -102,7 +102,7 @@ def test_check_accepts(block: Block, folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_blocks_are_found() -> None:
-    """Else the test above could pass with nothing to check."""
+    """Guard against a vacuous pass of the test above."""
     found = {block.document for block in BLOCKS}
     assert found >= {"README.md", "CONTRIBUTING.md", "config/README.md"}
     assert any(document.startswith("docs/") for document in found)
@@ -116,10 +116,10 @@ def test_a_block_in_a_list_is_found_with_its_line(tmp_path: Path) -> None:
 
 
 def whole(block: Block) -> str:
-    """The config that a block is, or that it is a part of."""
+    """Return the complete config for a block that is a config or a part of one."""
     data = yaml.safe_load(block.text)
     name, kind = Path(block.path).stem, Path(block.path).parent.name
-    if kind == "claims":  # read with any config beside them
+    if kind == "claims":  # is read with any config beside it
         made: dict[str, Any] = {"part": BASE}
     elif kind == "studies":
         made = {name: {"budget": next(iter(data["budgets"]))}}
@@ -137,12 +137,12 @@ def whole(block: Block) -> str:
 
 
 def keys(model: Any) -> set[str]:
-    """The keys that people may write."""
+    """Return the keys that users may write."""
     return {field.alias or name for name, field in model.model_fields.items()}
 
 
 def streams(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The streams that are defined in a config."""
+    """Return the streams that are defined in a config."""
     studies = data["studies"].values() if isinstance(data["studies"], dict) else ()
     own = [study["streams"] for study in studies if isinstance(study, dict) and "streams" in study]
     defined = [data.get("streams", {}), *(one for one in own if isinstance(one, dict))]
@@ -150,7 +150,7 @@ def streams(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write(block: Block, folder: Path) -> None:
-    """Writes a block to its file; a component of the package goes beside the configs instead."""
+    """Write a block to its file; a component of the package goes to a folder beside the configs."""
     component = COMPONENT.fullmatch(block.path)
     path = folder / block.path
     if component:
@@ -161,7 +161,7 @@ def write(block: Block, folder: Path) -> None:
 
 
 def give(stream: dict[str, Any], path: Path) -> None:
-    """The file or folder of a reader for a stream, as small as `check` needs it."""
+    """Write a minimal file or folder that `check` accepts as a reader's data for a stream."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if stream["family"] in ("series-file", "table-file"):
         names = [*stream.get("columns", ()), stream.get("target", "target"), "load", "wind"]

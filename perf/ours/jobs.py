@@ -1,4 +1,4 @@
-"""The cost of commands, and of the smallest runs."""
+"""The cost of commands and of the smallest runs."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ studies:
 
 
 def command(verb: str, config: str = "config/embedded.yaml") -> Work:
-    """A command of shiftbench on a config of which nothing has run."""
+    """Return the work of a shiftbench command on a config without results."""
     return Work(partial(_in_new_folder, verb, str(ROOT / config)), 1)
 
 
 def run(study: str, runs: int = 20) -> Work:
-    """A run of the smallest study, in all that it takes: what more of them cost in one command."""
+    """Return the work of runs of the smallest study, beyond that of a first run in the command."""
     return Work(partial(_whole, study, 1 + runs), runs, partial(_whole, study, 1))
 
 

@@ -1,6 +1,6 @@
-"""Work of a method of the library, with its own settings: a training step, or rows one by one.
+"""Work of a method of the library, with its own settings: a training step, or single rows.
 
-A step is of the second task, in which a method has a memory, a prior and a teacher.
+A step belongs to the second task, in which a method has a memory, a prior and a teacher.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from shiftbench.core.interface import Batch, Learner, Problem, State
 from shiftbench.evaluation.running.pipeline import assemble
 
 SCALE = 0.1
-"""Of inputs in [0, 1), with which filters that see random labels once would diverge."""
+"""Scale of inputs in [0, 1): filters that see random labels once would diverge otherwise."""
 FEW = 32
-"""Rows of a task for a learner that sees each row once, which takes long."""
+"""Rows of a task for slow learners that see each row once."""
 BLOCK = 500
-"""Rows of a call, where a method takes blocks of rows."""
+"""Rows per call if a method takes blocks of rows."""
 
 
 @cache
 def library() -> Library:
-    """Our methods."""
+    """Return the library of our methods."""
     return Library(OURS)
 
 
 def pipeline(method: str) -> list[tuple[str, dict[str, Any]]]:
-    """The components of a method with their settings, outermost first; empty without a pipeline."""
+    """Return a method's components with settings, outermost first; empty without a pipeline."""
     found = library().methods[method].data.get("pipeline") or []
     return [one_component(item) for _, item in by_kind(found)]
 
 
 def takes(method: str) -> tuple[bool, frozenset[str]]:
-    """Whether its learner trains the study's network, and the kinds of problem that it takes."""
+    """Return whether the learner trains the study's network, and the problems it takes."""
     facts = components.facts("learners", pipeline(method)[-1][0])
     return facts.model is True, frozenset(facts.possible("takes"))
 
 
 def steps(method: str, epochs: tuple[int, int], case: Case = problems.WIDE) -> Work:
-    """Steps of some epochs less those of a few, so the end of a task does not count.
+    """Return steps of some epochs minus those of fewer, so that the end of a task does not count.
 
-    A learner that sees each row once has no epochs: a whole task of few rows counts.
+    A learner that sees each row once has no epochs, so a whole task of few rows counts.
     """
     fields = components.fields("learners", pipeline(method)[-1][0])
     steps = -(-case.rows // case.batch)
@@ -85,7 +85,7 @@ def _observing(method: str, length: dict[str, int], case: Case) -> Callable[[], 
 
 
 def rows(method: str, number: int) -> Work:
-    """Rows that are tasks: time update, prediction and update of each, in blocks where it can."""
+    """Return time update, prediction and update of one-row tasks, in blocks if possible."""
     problem, batch = _of_rows(takes(method)[1], number)
     learner = assemble(pipeline(method), None, problem)
     run = _in_blocks if learner.block else _one_by_one
@@ -93,7 +93,7 @@ def rows(method: str, number: int) -> Work:
 
 
 def _of_rows(kinds: frozenset[str], number: int) -> tuple[Problem, Batch]:
-    """Values of a series, else two classes, else one real target of features or of a design."""
+    """Return values of a series, two classes, or one real target of features or a design."""
     seen = np.ones((1, number), bool)
     if "value" in kinds:
         values = _scaled(problems.level_changes(number))

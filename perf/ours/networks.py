@@ -1,6 +1,6 @@
-"""Training steps of networks, through a learner's `observe`: some epochs less a few.
+"""Training steps of networks through a learner's `observe`: some epochs minus fewer.
 
-So neither the ELBO of a task's end counts, nor the making of a table of noise.
+The difference excludes the ELBO at the end of a task and the making of the noise table.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ORIGINS = {"start": "prior", "prior": "first", "elbo_draws": 1}
 
 
 def mean_field(case: str, epochs: tuple[int, int]) -> Work:
-    """MFVI by local reparameterisation, biases as points; shows a way without noise."""
+    """Return MFVI by local reparameterisation, biases as points; shows steps without noise."""
     of_case = getattr(problems, case)
     kind = ORIGINS | {"estimator": "local", "kl_weight": KL_WEIGHT, "learning_rate": RATE}
 
@@ -70,19 +70,19 @@ def mean_field(case: str, epochs: tuple[int, int]) -> Work:
 
 
 def flipout(epochs: tuple[int, int]) -> Work:
-    """MFVI by Flipout, the convnet of li2021vbs; biases as weights."""
+    """Return MFVI by Flipout on the convnet of li2021vbs; biases as weights."""
     kind = ORIGINS | {"biases": "gaussian", "learning_rate": RATE}
     return _fits(mfvi, kind, problems.CONVNET, epochs)
 
 
 def many_draws(estimator: str, epochs: tuple[int, int]) -> Work:
-    """MFVI with ten draws, `local` or `sample`; biases as weights."""
+    """Return MFVI with ten draws, `local` or `sample`; biases as weights."""
     kind = ORIGINS | {"biases": "gaussian", "learning_rate": RATE, "estimator": estimator}
     return _fits(mfvi, kind | {"draws": problems.MANY_DRAWS.draws}, problems.MANY_DRAWS, epochs)
 
 
 def vogn_steps(epochs: tuple[int, int]) -> Work:
-    """VOGN with ten draws; shows a large step from a precision at which noise is small."""
+    """Return VOGN with ten draws; shows a large step from a precision at which noise is small."""
 
     def shows() -> dict[str, np.ndarray]:
         case = problems.small(problems.MANY_DRAWS)._replace(rows=2000, batch=2000)
@@ -94,7 +94,7 @@ def vogn_steps(epochs: tuple[int, int]) -> Work:
         start, _ = start_of(case)
         state = learner.init(key) | {"mean": start, "tasks": np.ones((1, 1), np.int32)}
         after, _ = learner.observe(state, batch, key)
-        # A parameter without any gradient keeps its prior, of precision 1.
+        # A parameter without gradient keeps its prior precision, 1.
         gained = np.where(after["precision"] == 1, 0, after["precision"] - np.float32(50_000.5))
         return {"step of the means": after["mean"] - start, "gain of precision": gained}
 
@@ -103,7 +103,7 @@ def vogn_steps(epochs: tuple[int, int]) -> Work:
 
 
 def point_estimate(kind: str, epochs: tuple[int, int]) -> Work:
-    """Adam alone, or with the penalty of EWC or SI; shows its way and, of SI, the importance."""
+    """Return Adam alone or with the penalty of EWC or SI; shows its end and SI's importance."""
 
     def shows() -> dict[str, np.ndarray]:
         case = problems.small(problems.WIDE)
@@ -121,7 +121,7 @@ def point_estimate(kind: str, epochs: tuple[int, int]) -> Work:
 
 
 def ivon_steps(epochs: tuple[int, int]) -> Work:
-    """IVON with one draw; shows a way from a precision at which noise is small."""
+    """Return IVON with one draw; shows steps from a precision at which noise is small."""
     kind = {
         "curvature": "reparameterised", "draws": 1, "alpha": 0.1, "beta": 1e-5, "momentum": 0.9,
         "momentum_kind": "likelihood", "initial_precision": (1.0,), "elbo_draws": 1,
@@ -134,7 +134,7 @@ def ivon_steps(epochs: tuple[int, int]) -> Work:
         settings = vogn.Settings(**kind | sure | steps)
         learner, batch, key = _built(vogn.build, settings, case)
         start, _ = start_of(case)
-        # The other side's prior has mean 0, so neither side has one to speak of.
+        # The other side's prior has mean 0, so both sides have a negligible prior.
         state = learner.init(key) | {"mean": start, "tasks": np.ones((1, 1), np.int32)}
         after, _ = learner.observe(state, batch, key)
         return {"way": after["mean"] - start}
@@ -143,7 +143,7 @@ def ivon_steps(epochs: tuple[int, int]) -> Work:
 
 
 def kronecker_fit() -> Work:
-    """A Kronecker-factored Laplace approximation of all rows, with its spectrum; shows factors."""
+    """Return a Kronecker-factored Laplace fit of all rows, with spectrum; shows factors."""
     case = problems.WIDE
     model = mlp.build(mlp.Settings(hidden=case.hidden), _problem(case))
     sizes, rows = kronecker_factors.sizes(model), rows_of(case)
@@ -161,7 +161,7 @@ def kronecker_fit() -> Work:
 
     def shows() -> dict[str, np.ndarray]:
         left, right, _ = fit()
-        # The other side has the biases apart.
+        # The other side keeps the biases apart.
         weights = [a.numpy()[0, 0, :-1, :-1].ravel() for a in left]
         outputs = [b.numpy().ravel() for b in right]
         return {"of inputs": np.concatenate(weights), "of outputs": np.concatenate(outputs)}
@@ -170,7 +170,7 @@ def kronecker_fit() -> Work:
 
 
 def members(together: bool, epochs: int, number: int = 5) -> Work:
-    """The training of an ensemble of MAP estimates, side by side or one after the other."""
+    """Return the training of an ensemble of MAP estimates, side by side or in turn."""
     case = Case((64,), (50,), 1437, 64)
     settings = map_learner.Settings(epochs=epochs, importance="none")
     member, batch, key = _built(map_learner.build, settings, case)

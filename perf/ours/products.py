@@ -1,4 +1,4 @@
-"""The matrix products of a step and nothing else, at the rate at which TensorFlow does them."""
+"""Only the matrix products of a step, at TensorFlow's speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Product = tuple[int, int, int, int]
 
 
 def of_local(case: Case) -> list[Product]:
-    """The products of local reparameterisation: means and variances, forwards and backwards."""
+    """Return the products of local reparameterisation: means and variances, both passes."""
     number, found = case.seeds * case.hypotheses, []
     for i, layer in enumerate(case.layers):
         found += 2 * _linear(number, case.batch, layer.fan_in, layer.fan_out, first=i == 0)
@@ -22,7 +22,7 @@ def of_local(case: Case) -> list[Product]:
 
 
 def of_points(case: Case) -> list[Product]:
-    """The products of a point estimate."""
+    """Return the products of a point estimate."""
     found = []
     for i, layer in enumerate(case.layers):
         found += _linear(1, case.batch, layer.fan_in, layer.fan_out, first=i == 0)
@@ -30,9 +30,9 @@ def of_points(case: Case) -> list[Product]:
 
 
 def of_vogn(case: Case) -> list[Product]:
-    """The products of VOGN: the sums of gradients and of their squares are one product each.
+    """Return the products of VOGN: sums of gradients and of their squares are one product each.
 
-    All draws see the same rows in the first layer, which is one product there.
+    In the first layer all draws see the same rows, so its forward pass is one product.
     """
     draws, n, found = case.draws, case.batch, []
     for i, layer in enumerate(case.layers):
@@ -46,7 +46,7 @@ def of_vogn(case: Case) -> list[Product]:
 
 
 def _linear(number: int, n: int, a: int, b: int, first: bool) -> list[Product]:
-    """Forwards, and the gradients in weights and, but for the first layer, in inputs."""
+    """Return the products of a layer: forward, and gradients in weights and, later, in inputs."""
     return [(number, n, a, b), (number, a, n, b)] + ([] if first else [(number, n, b, a)])
 
 
@@ -58,11 +58,11 @@ KINDS: dict[str, Callable[[Case], list[Product]]] = {
 
 
 COPIES = 10
-"""Steps whose products of one shape are a single operation, so that its start costs little."""
+"""Steps whose products of one shape are one operation, so that its overhead is small."""
 
 
 def steps(kind: str, case: str, number: int) -> Work:
-    """The products of some steps, a multiple of COPIES."""
+    """Return the products of some steps, a multiple of COPIES."""
     shapes = KINDS[kind](getattr(problems, case))
     left = [tf.ones([COPIES * count, m, k]) for count, m, k, _ in shapes]
     right = [tf.ones([COPIES * count, k, n]) for count, _, k, n in shapes]
@@ -73,7 +73,7 @@ def steps(kind: str, case: str, number: int) -> Work:
 
 
 def convolutions(number: int) -> Work:
-    """The convolutions of Flipout's steps: of means and of perturbations, there and back."""
+    """Return the convolutions of Flipout's steps: of means and of perturbations, both passes."""
     case = problems.CONVNET
     side, layers = case.inputs[0], case.layers
     given = []

@@ -1,4 +1,4 @@
-"""Learners that learn row by row: called with all rows, or with one, as the harness does."""
+"""Learners that learn row by row, called with all rows or with one, as by the harness."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ EXACT = 400
 
 
 def run_lengths(keep: int, rows: int, how: Literal["block", "singly", "harness"] = "block") -> Work:
-    """Run lengths over Bayesian linear regression: time update, prediction and update of each row.
+    """Return run lengths over Bayesian linear regression: drift, prediction and update per row.
 
-    block: all rows in one call. singly: one row a call of `run_length.singly`. harness: one row a
-    call of the learner's functions. Shows the last posterior of the run length.
+    block: all rows in one call. singly: one row per call of `run_length.singly`. harness: one row
+    per call of the learner's functions. Shows the last posterior of the run length.
     """
     values = problems.level_changes(rows)
     settings, inner, learner = _run_length(keep)
@@ -42,7 +42,7 @@ def run_lengths(keep: int, rows: int, how: Literal["block", "singly", "harness"]
 
 
 def learn_one(keep: int, rows: int) -> Work:
-    """The same through `shiftbench.method`: a call of `learn_one` a row, which also judges changes.
+    """Return calls of `learn_one` of `shiftbench.method`, one per row, which also report changes.
 
     Shows the last posterior of the run length.
     """
@@ -64,7 +64,7 @@ def learn_one(keep: int, rows: int) -> Work:
 
 
 def _run_length(keep: int) -> tuple[run_length.Settings, RowLearner, Learner]:
-    """The settings, the learner inside and the learner."""
+    """Return the settings, the inner learner and the learner."""
     problem, settings = Problem("regression", (1, 1, 1), 1, 1, 1), run_length.Settings(HAZARD, keep)
     prior = bayes_linear.Settings(a0=problems.A0, b0=problems.B0, prior_variance=problems.VARIANCE)
     inner = bayes_linear.build(prior, problem)
@@ -82,7 +82,7 @@ def _filtered(
 
 
 def _posterior() -> dict[str, np.ndarray]:
-    """P(run length after the last row), exact."""
+    """Return the exact P(run length) after the last row."""
     _, _, learner = _run_length(EXACT)
     (batch,) = _parts(problems.level_changes(EXACT), EXACT)
     _, info = learner.observe(learner.init(KEY), batch, KEY)
@@ -97,9 +97,9 @@ def _by_length(length: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def online(learner: str, singly: bool = False, orders: int = 20, rows: int = 569) -> Work:
-    """An on-line classifier on many orders of the rows side by side; a unit is a row of an order.
+    """Return an online classifier on many orders of the rows; a unit is a row of an order.
 
-    Singly: predicts each row before it learns from it.
+    singly: predict each row before learning from it.
     """
     x, y = problems.classes(rows)
     chosen = np.array([np.random.default_rng(number).permutation(rows) for number in range(orders)])
@@ -115,7 +115,7 @@ def online(learner: str, singly: bool = False, orders: int = 20, rows: int = 569
 
 
 def detector(name: str, rows: int) -> Work:
-    """A drift detector over a signal, which starts again after each alarm; shows the alarms."""
+    """Return a drift detector on a signal, restarted after each alarm; shows the alarms."""
     built = DETECTORS[name]()
     values, seeds = problems.watched(rows, errors=name == "ddm"), np.zeros((1, 2), int)
 
@@ -133,7 +133,7 @@ def detector(name: str, rows: int) -> Work:
 
 
 def _parts(values: np.ndarray, rows: int) -> list[Batch]:
-    """The values, `rows` in a batch, with a constant for a regressor."""
+    """Return the values in batches of `rows`, with a constant regressor."""
     return [
         Batch(np.ones((1, len(y), 1, 1, 1)), y.reshape(1, -1, 1), np.ones((1, len(y)), bool))
         for y in np.split(values, range(rows, len(values), rows))

@@ -1,4 +1,4 @@
-"""Runs of the harness on a stream of single rows: predict, reveal, observe, scores and records."""
+"""Runs of the harness on a stream of single rows, from prediction to records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MINUTES = 60
 
 
 def regression(method: str, rows: int) -> Work:
-    """Bayesian linear regression, alone or inside a combinator.
+    """Return Bayesian linear regression, alone or inside a combinator.
 
     `linear` shows the absolute error of each row before it is learnt.
     """
@@ -55,7 +55,7 @@ def regression(method: str, rows: int) -> Work:
 
 
 def _run(spec: dict, stream) -> np.ndarray:
-    """The absolute error of each task."""
+    """Return the absolute error of each task."""
     with tempfile.TemporaryDirectory() as scratch:
         store, _ = harness.run_job(spec, stream, Path(scratch), MINUTES)
     return store["score"].values[0, 0]

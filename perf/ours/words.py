@@ -17,9 +17,9 @@ from shiftbench.methods.learners import skipgram
 
 
 def counting(years: int) -> Work:
-    """Count the words of a folder of texts by year; a unit is a token. Shows all counts."""
+    """Return the counting of words in a folder of texts by year, per token. Shows all counts."""
 
-    folder = tempfile.TemporaryDirectory()  # goes with the work
+    folder = tempfile.TemporaryDirectory()  # removed together with the work
     problems.write_texts(Path(folder.name), years)
     settings = text_files.Settings(path=folder.name, words=problems.VOCABULARY, held_out=0.0)
 
@@ -30,7 +30,7 @@ def counting(years: int) -> Work:
 
 
 def _counts(store) -> dict[str, np.ndarray]:
-    """Return the counts of all pairs of each year, in both orders; the store has each pair once."""
+    """Return the counts of all pairs per year, in both orders; the store has each pair once."""
     found = []
     for period in store["realisation-0"].children.values():
         edges, column = period["row_start"].values, period["column"].values
@@ -41,7 +41,7 @@ def _counts(store) -> dict[str, np.ndarray]:
 
 
 def fits(method: str, words: int, steps: int = 5000) -> Work:
-    """Fit word vectors to pairs, by Newton steps or by the papers' Adam; a unit is a word."""
+    """Return fits of word vectors to pairs, by Newton steps or by the papers' Adam, per word."""
     numbers, (contexts, features) = np.random.default_rng(5), (500, 20)
     problem = Problem("word", (features,), 2, contexts, 1)
     learner = skipgram.build(skipgram.Settings(method=method, steps=steps), problem)

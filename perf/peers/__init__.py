@@ -1,1 +1,1 @@
-"""The other side of each comparison, in .venv-perf: `make perf-peers`."""
+"""The other side of each comparison, run by .venv-perf: `make perf-peers`."""

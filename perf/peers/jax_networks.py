@@ -1,4 +1,4 @@
-"""Training steps in JAX: a round is one compiled loop; gradients are JAX's own."""
+"""Training steps in JAX, with JAX's gradients; a round is one compiled loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parameters = Any
 
 
 def mean_field(case: str, number: int) -> Work:
-    """MFVI by local reparameterisation of many networks side by side; all rows are a minibatch."""
+    """Return MFVI by local reparameterisation of many networks; a minibatch has all rows."""
     of_case = getattr(problems, case)
 
     def prepared(of_case: Case, sd: float) -> tuple[Parameters, Callable[[int], Parameters]]:
@@ -43,7 +43,7 @@ def mean_field(case: str, number: int) -> Work:
 
 
 def point_estimate(kind: str, epochs: int) -> Work:
-    """Adam alone, or with the penalty of EWC or SI; over shuffled epochs."""
+    """Return Adam alone or with the penalty of EWC or SI, over shuffled epochs."""
 
     def prepared(case: Case, rate: float) -> tuple[Parameters, Callable[[int], Parameters]]:
         x, y = (array[0] for array in rows_of(case))
@@ -68,7 +68,7 @@ def _start(case: Case) -> list[tuple[jax.Array, jax.Array]]:
 
 
 def _pieces(case: Case, flat: np.ndarray) -> list[tuple[jax.Array, jax.Array]]:
-    """Weights [S, H, fan_in, fan_out] and biases [S, H, 1, fan_out] of each layer."""
+    """Return weights [S, H, fan_in, fan_out] and biases [S, H, 1, fan_out] of each layer."""
     found, place, networks = [], 0, flat.shape[:2]
     for layer in case.layers:
         end = place + layer.fan_in * layer.fan_out
@@ -84,7 +84,7 @@ def _flat(pieces: list[tuple[jax.Array, jax.Array]]) -> np.ndarray:
 
 
 def _gradient_of_elbo(x: Any, y: Any, at: Parameters, key: jax.Array) -> Parameters:
-    """The gradient of the negative ELBO per row; the divergence from N(0, 1) in closed form."""
+    """Return the gradient of the negative ELBO per row, with the divergence in closed form."""
     scales = [jax.nn.softplus(rho) for _, _, rho in at]
     share = KL_WEIGHT / x.shape[2]
 
@@ -105,13 +105,13 @@ def _gradient_of_elbo(x: Any, y: Any, at: Parameters, key: jax.Array) -> Paramet
 
 
 def _nll(logits: jax.Array, labels: jax.Array) -> jax.Array:
-    # A product with the labels as vectors is faster than a gather.
+    # A product with one-hot labels is faster than a gather.
     chosen = jnp.sum(logits * jax.nn.one_hot(labels, logits.shape[-1]), axis=-1)
     return jax.nn.logsumexp(logits, axis=-1) - chosen
 
 
 def _descent(gradient: Callable, rate: float, start: Parameters, number: int) -> Parameters:
-    """Adam's steps, each with noise of its own."""
+    """Take Adam's steps, each with its own noise."""
     key = jax.random.key(0)
 
     def step(i: int, now: tuple) -> tuple:
@@ -138,7 +138,7 @@ def _epochs(
     kind: str, case: Case, rate: float, x: Any, y: Any, precision: Parameters,
     start: Parameters, epochs: int,
 ) -> tuple[Parameters, Parameters]:  # fmt: skip
-    """The parameters after some epochs, and SI's path integral."""
+    """Return the parameters after some epochs, and SI's path integral."""
 
     def loss(at: Parameters, inputs: jax.Array, labels: jax.Array) -> jax.Array:
         h = inputs

@@ -13,7 +13,7 @@ EXACT = 400
 
 
 def fast_bocpd(keep: int, rows: int, singly: bool = False) -> Work:
-    """fast-bocpd: C; in one call, or one row a call, which gives the whole posterior."""
+    """Return fast-bocpd, in C: one call, or one per row, which gives the whole posterior."""
     from fast_bocpd import BOCPD, ConstantHazard, GaussianNIG
 
     def detector(keep: int) -> BOCPD:
@@ -40,7 +40,7 @@ def fast_bocpd(keep: int, rows: int, singly: bool = False) -> Work:
 
 
 def rust(rows: int) -> Work:
-    """changepoint: Rust; one row a call, which gives the whole posterior; keeps all run lengths."""
+    """Return changepoint, in Rust: a call per row with the whole posterior of all run lengths."""
     import changepoint
 
     def posterior(values: np.ndarray) -> np.ndarray:
@@ -51,8 +51,8 @@ def rust(rows: int) -> Work:
         return np.array(found)
 
     def shows() -> dict[str, np.ndarray]:
-        # Its first entry is a change after the last row. It counts the first segment, and it alone,
-        # one short, but that has no weight left by now.
+        # Its first entry is a change after the last row. Only the first segment is counted one
+        # short, but it has no weight left by now.
         found = posterior(problems.level_changes(EXACT))
         return {"run lengths": _of_rows(found[1:])}
 
@@ -61,7 +61,7 @@ def rust(rows: int) -> Work:
 
 
 def focus(rows: int) -> Work:
-    """changepoint-online: FOCuS, a likelihood ratio of one change, which gives no posterior."""
+    """Return FOCuS of changepoint-online: a likelihood ratio of one change, without a posterior."""
     from changepoint_online import Focus, Gaussian
 
     values = problems.level_changes(rows) / 2.5e3
@@ -77,7 +77,7 @@ def focus(rows: int) -> Work:
 
 
 def river_classifier(rows: int = 569) -> Work:
-    """river's linear classifier with the hinge loss."""
+    """Return river's linear classifier with the hinge loss."""
     from river import linear_model, optim
 
     x, y = problems.classes(rows)
@@ -95,7 +95,7 @@ def river_classifier(rows: int = 569) -> Work:
 
 
 def scikit_classifier(rows: int = 569) -> Work:
-    """scikit-learn's linear classifier with the hinge loss."""
+    """Return scikit-learn's linear classifier with the hinge loss."""
     from sklearn.linear_model import SGDClassifier
 
     x, y = problems.classes(rows)
@@ -111,14 +111,14 @@ def scikit_classifier(rows: int = 569) -> Work:
 
 
 def river_regression(rows: int) -> Work:
-    """river's Bayesian linear regression; shows the absolute error of each row before it."""
+    """Return river's Bayesian linear regression; shows the absolute error before each row."""
     from river import linear_model
 
     x, y = problems.regression(rows)
     of_rows = [(_named([*row, 1.0]), float(target)) for row, target in zip(x, y, strict=True)]
 
     def errors() -> np.ndarray:
-        # Precisions: of the prior, and of the noise. The constant is a feature.
+        # Precisions of the prior and of the noise. The constant is a feature.
         model = linear_model.BayesianLinearRegression(alpha=1.0, beta=100.0)
         found = np.empty(rows)
         for i, (row, target) in enumerate(of_rows):
@@ -130,7 +130,7 @@ def river_regression(rows: int) -> Work:
 
 
 def river_detector(name: str, rows: int) -> Work:
-    """river's drift detectors, which start again after each alarm; shows the alarms."""
+    """Return river's drift detectors, restarted after each alarm; shows the alarms."""
     from river import drift
 
     kinds = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}

@@ -1,4 +1,4 @@
-"""Training steps in PyTorch: of torch_steps.py, over shuffled epochs."""
+"""Training steps in PyTorch from torch_steps.py, over shuffled epochs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ torch.manual_seed(0)
 
 
 def mean_field(case: str, number: int) -> Work:
-    """MFVI by local reparameterisation of many networks side by side; all rows are a minibatch."""
+    """Return MFVI by local reparameterisation of many networks; a minibatch has all rows."""
     of_case = getattr(problems, case)
 
     def prepared(of_case: Case, sd: float) -> tuple[torch.Tensor, Callable[[int], None]]:
-        # Hypotheses of a seed have the same rows.
+        # Hypotheses of a seed share their rows.
         rows = (torch.tensor(array) for array in rows_of(of_case))
         inputs, labels = (array.repeat_interleave(of_case.hypotheses, 0) for array in rows)
         mean = torch.tensor(start_of(of_case)[0]).flatten(0, 1)
@@ -48,7 +48,7 @@ def mean_field(case: str, number: int) -> Work:
 
 
 def vogn_steps(noise: str, epochs: int) -> Work:
-    """VOGN with ten draws."""
+    """Return VOGN with ten draws."""
 
     def shows() -> dict[str, np.ndarray]:
         case = problems.small(problems.MANY_DRAWS)._replace(rows=2000, draws=200)
@@ -67,7 +67,7 @@ def vogn_steps(noise: str, epochs: int) -> Work:
 
 
 def many_draws(estimator: str, noise: str, epochs: int) -> Work:
-    """MFVI with ten draws, `local` or `sample`."""
+    """Return MFVI with ten draws, `local` or `sample`."""
     case = problems.MANY_DRAWS
     forward = {"local": steps.local, "sample": steps.sampled}[estimator]
     step = steps.mfvi_step(case, case.rows, partial(forward, case, _normals(noise)))
@@ -75,20 +75,20 @@ def many_draws(estimator: str, noise: str, epochs: int) -> Work:
 
 
 def flipout(epochs: int) -> Work:
-    """MFVI by Flipout, the convnet."""
+    """Return MFVI by Flipout on the convnet."""
     case = problems.CONVNET
     return _epochs(case, steps.mfvi_step(case, case.rows, partial(steps.flipped, case)), epochs)
 
 
 def package(case: str, kind: str, epochs: int) -> Work:
-    """bayesian-torch; kind: Reparameterization or Flipout."""
+    """Return bayesian-torch; kind: Reparameterization or Flipout."""
     of_case = getattr(problems, case)
     step = steps.package_step(of_case, kind, of_case.draws, of_case.rows)
     return _epochs(of_case, step, epochs)
 
 
 def point_estimate(kind: str, epochs: int) -> Work:
-    """Adam alone, or with the penalty of EWC or SI."""
+    """Return Adam alone or with the penalty of EWC or SI."""
 
     def shows() -> dict[str, np.ndarray]:
         case = problems.small(problems.WIDE)
@@ -111,7 +111,7 @@ def point_estimate(kind: str, epochs: int) -> Work:
 
 
 def _penalty(kind: str, precision: torch.Tensor, path: torch.Tensor) -> tuple[Any, Any]:
-    """The arguments of map_step for a kind of penalty."""
+    """Return the arguments of map_step for a kind of penalty."""
     return (None if kind == "adam" else precision, path if kind == "si" else None)
 
 
@@ -120,9 +120,9 @@ def _normals(noise: str) -> steps.Normals:
 
 
 def _tensors(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows of the only seed."""
+    """Return the rows of the only seed."""
     inputs, labels = (torch.tensor(array[0]) for array in rows_of(case))
-    if inputs.ndim == 4:  # the faster of PyTorch's layouts of images
+    if inputs.ndim == 4:  # the faster of PyTorch's image layouts
         inputs = inputs.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
     return inputs, labels
 

@@ -1,7 +1,7 @@
 """A step of mean-field inference for many small networks side by side, in plain PyTorch.
 
-By local reparameterisation, biases as points, the gradient by hand: with autograd a step takes half
-as long again.
+It uses local reparameterisation, biases as points, and a hand-written gradient: with autograd a
+step takes half as long again.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from perf.problems import Case
 
 
 def mean_field_step(case: Case, mean: Tensor, sd: float, weight: float, rate: float) -> Step:
-    """Adam on the negative ELBO a row, from N(0, 1); changes the means [seed x hypothesis, P].
+    """Return an Adam step on the negative ELBO per row, which changes mean [seed x hypothesis, P].
 
-    Parameters are means and then rho of the weights, sd = softplus(rho); weight: of the divergence.
+    Parameters are means and then rho of the weights, sd = softplus(rho). weight: of the divergence.
     """
     of = [(layer.fan_in, layer.fan_out) for layer in case.layers]
     weights = torch.cat([torch.arange(a * b + b) < a * b for a, b in of])
     size, networks = case.size, len(mean)
     rho = torch.full((networks, int(weights.sum())), math.log(math.expm1(sd)))
     both = torch.cat([mean, rho], 1).requires_grad_()
-    mean.set_(both.detach()[:, :size])  # a view, which the caller sees change
+    mean.set_(both.detach()[:, :size])  # a view, so that the caller sees changes
     share = weight / case.rows
     pull = share * weights
     optimiser, numbers = torch.optim.Adam([both], rate, fused=True), count(1)
@@ -35,7 +35,7 @@ def mean_field_step(case: Case, mean: Tensor, sd: float, weight: float, rate: fl
     gradient = both.grad
 
     def step(inputs: Tensor, labels: Tensor) -> None:
-        # Ours is added before the correction for the moments' start, PyTorch's after it.
+        # Our epsilon is added before Adam's bias correction, PyTorch's after it.
         optimiser.param_groups[0]["eps"] = 1e-7 / math.sqrt(1 - 0.999 ** next(numbers))
         means, scales = both[:, :size], F.softplus(both[:, size:])
         torch.mul(means, pull, out=gradient[:, :size])
@@ -50,7 +50,7 @@ def mean_field_step(case: Case, mean: Tensor, sd: float, weight: float, rate: fl
 def add_likelihood(
     of: list[tuple[int, int]], means: Tensor, scales: Tensor, x: Tensor, labels: Tensor, to: Tensor
 ) -> None:
-    """Adds the gradient of the mean loss in means and standard deviations, for one draw a row."""
+    """Add the gradient of the mean loss in means and standard deviations, for one draw per row."""
     kept, place, number = [], 0, 0
     for i, (a, b) in enumerate(of):
         w = slice(place, place + a * b), slice(number, number + a * b)
@@ -80,6 +80,6 @@ def add_likelihood(
 
 
 def scales_of(to: Tensor, scales: Tensor, part: slice) -> slice:
-    """The place of some scales in the gradient, after the means."""
+    """Return the columns of some scales in the gradient, after those of the means."""
     first = to.shape[1] - scales.shape[1]
     return slice(first + part.start, first + part.stop)

@@ -1,6 +1,6 @@
 """Training steps in PyTorch: plain ones, written for speed, and bayesian-torch's.
 
-By hand where autograd costs more. An instance of a step holds its parameters.
+Gradients are written by hand if autograd costs more. Each step function holds its parameters.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from perf.problems import RATE, Case
 TABLE = 5 * 2**20
 
 Step = Callable[[Tensor, Tensor], None]
-"""Inputs and labels of a minibatch -> a training step."""
+"""A training step on the inputs and labels of a minibatch."""
 Normals = Callable[[int], Tensor]
-"""A number n -> n standard normal draws."""
+"""Maps a number n to n standard normal draws."""
 
 
 def from_table() -> Normals:
-    """An excerpt from a table at a random place, as ours."""
+    """Return draws from a random position of a table, as ours."""
     numbers = torch.randn(TABLE)
 
     def normals(size: int) -> Tensor:
@@ -36,7 +36,7 @@ def from_table() -> Normals:
 
 
 def shapes(network: Case) -> list[torch.Size]:
-    """The shapes of the weights and biases of each layer, in our order."""
+    """Return the shapes of each layer's weights and biases, in our order."""
     found = []
     for layer in network.layers:
         kernel = (layer.fan_out, layer.fan_in // 9, 3, 3)
@@ -46,7 +46,7 @@ def shapes(network: Case) -> list[torch.Size]:
 
 
 def pieces(flat: Tensor, of: list[torch.Size]) -> list[Tensor]:
-    """A flat vector in pieces: one concatenation, backwards, in place of a full vector each."""
+    """Split a flat vector by one split, whose backward pass is a single concatenation."""
     parts = flat.split([shape.numel() for shape in of])
     return [part.view(shape) for part, shape in zip(parts, of, strict=True)]
 
@@ -57,7 +57,7 @@ def pieces(flat: Tensor, of: list[torch.Size]) -> list[Tensor]:
 def weight_draws(
     draws: int, mean: Tensor, sd: Tensor, eps: Tensor, of: list[torch.Size]
 ) -> list[Tensor]:
-    """K draws of each piece [K, ...]; those of the first weights side by side [fan_in, K, .]."""
+    """Return K draws of each piece [K, ...]; those of the first weights are [fan_in, K, .]."""
     found = []
     sizes = [draws * shape.numel() for shape in of]
     for m, s, e in zip(pieces(mean, of), pieces(sd, of), eps.split(sizes), strict=True):
@@ -69,13 +69,13 @@ def weight_draws(
 
 
 def first_layer(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
-    """[K, n, fan_out]: all draws see the same x, so their weights are one product."""
+    """Return outputs [K, n, fan_out]. All draws see the same x, so this is one product."""
     out = (x @ weights.flatten(1)).view(len(x), *weights.shape[1:]) + biases
     return out.transpose(0, 1).contiguous()
 
 
 def vogn_sums(parts: list[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums over rows and draws of the loss's gradients and of their squares, [P] each."""
+    """Return sums over rows and draws of the loss's gradients and of their squares, each [P]."""
     inputs, out = [], first_layer(x, *parts[:2])
     for weights, biases in zip(parts[2::2], parts[3::2], strict=True):
         inputs.append(out.relu())
@@ -94,7 +94,7 @@ def vogn_sums(parts: list[Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor
 
 
 def moments(x: Tensor, delta: Tensor, squares: Tensor) -> tuple[Tensor, Tensor]:
-    """x' delta and (x^2)' (delta^2), and the biases' sums: no example's gradient is formed."""
+    """Return x' delta, (x^2)' (delta^2) and the biases' sums, without gradients per example."""
     both = ((x, delta), (x * x, squares))
     first, second = (torch.cat([(a.t() @ b).flatten(), b.sum(0)]) for a, b in both)
     return first, second
@@ -103,7 +103,7 @@ def moments(x: Tensor, delta: Tensor, squares: Tensor) -> tuple[Tensor, Tensor]:
 def vogn_step(
     network: Case, mean: Tensor, precision: Tensor, normals: Normals, rate: float = RATE
 ) -> Step:
-    """A step of VOGN, which changes mean and precision; the prior is N(mean, 1)."""
+    """Return a step of VOGN, which changes mean and precision; the prior is N(mean, 1)."""
     of, draws = shapes(network), network.draws
     prior_mean, prior_precision = mean.clone(), torch.ones_like(mean)
 
@@ -120,11 +120,11 @@ def vogn_step(
 
 
 Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Mean and sd [P], x -> logits of all draws, [K n, classes]."""
+"""Maps mean and sd [P] and x to logits of all draws, [K n, classes]."""
 
 
 def mfvi_step(network: Case, count: int, forward: Forward) -> Step:
-    """Adam on the negative ELBO over (mean, rho); the divergence's gradient in closed form."""
+    """Return an Adam step on the negative ELBO over (mean, rho), with an analytic divergence."""
     both = torch.cat([0.1 * torch.randn(network.size), torch.full((network.size,), -3.0)])
     both.requires_grad_()
     prior_mean, prior_precision = torch.zeros(network.size), torch.ones(network.size)
@@ -147,7 +147,7 @@ def mfvi_step(network: Case, count: int, forward: Forward) -> Step:
 
 
 def local(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
-    """Local reparameterisation: each row and draw has its own noise."""
+    """Return logits by local reparameterisation: each row and draw has its own noise."""
     of, n, draws = shapes(network), len(x), network.draws
     means, variances = pieces(mean, of), pieces(sd.square(), of)
     eps = normals(draws * n * sum(shape.numel() for shape in of[1::2]))
@@ -155,7 +155,7 @@ def local(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) 
     for i, number in enumerate(numbers):
         centre = torch.addmm(means[2 * i + 1], x, means[2 * i])
         variance = torch.addmm(variances[2 * i + 1] + 1e-12, x * x, variances[2 * i])
-        # The first layer's x is the same for all draws.
+        # In the first layer x is the same for all draws.
         number = number.view(draws, n, -1) if i == 0 else number.view_as(centre)
         x = (centre + variance.sqrt() * number).flatten(0, -2)
         x = x.relu() if i < len(numbers) - 1 else x
@@ -163,7 +163,7 @@ def local(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) 
 
 
 def sampled(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
-    """Weight draws that all rows share."""
+    """Return logits under weight draws that all rows share."""
     eps = normals(network.draws * network.size)
     parts = weight_draws(network.draws, mean, sd, eps, shapes(network))
     out = first_layer(x, *parts[:2])
@@ -173,7 +173,7 @@ def sampled(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor
 
 
 def flipped(network: Case, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
-    """Flipout, one draw: each row flips the signs of one perturbation, a channel at a time."""
+    """Return logits by Flipout with one draw: each row flips the perturbation's channel signs."""
     of = shapes(network)
     means, noisy = pieces(mean, of), pieces(sd * torch.randn(network.size), of)
     for i in range(0, len(of), 2):
@@ -189,7 +189,7 @@ def flipped(network: Case, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
 
 
 def signs(x: Tensor, width: int) -> Tensor:
-    """-1 or 1, for each row of x and `width` channels."""
+    """Return -1 or 1 for each row of x and `width` channels."""
     flips = torch.empty(len(x), width, *[1] * (x.ndim - 2)).random_(2)
     return flips.mul_(2).sub_(1)
 
@@ -197,13 +197,16 @@ def signs(x: Tensor, width: int) -> Tensor:
 def map_step(
     network: Case, x: Tensor, precision: Tensor | None, path: Tensor | None, rate: float = RATE
 ) -> Step:
-    """Adam; with a precision EWC's penalty around x as given, with a path SI's. Changes x, path."""
+    """Return an Adam step, which changes x and path.
+
+    precision: of EWC's penalty around x. path: accumulates SI's path integral.
+    """
     of, anchor = shapes(network), x.detach().clone()
     x.requires_grad_()
     optimiser, numbers = torch.optim.Adam([x], rate, fused=True), itertools.count(1)
 
     def step(inputs: Tensor, labels: Tensor) -> None:
-        # Ours is added before the correction for the moments' start, PyTorch's after it.
+        # Our epsilon is added before Adam's bias correction, PyTorch's after it.
         optimiser.param_groups[0]["eps"] = 1e-7 / math.sqrt(1 - 0.999 ** next(numbers))
         parts = pieces(x, of)
         out = torch.addmm(parts[1], inputs, parts[0])
@@ -224,7 +227,7 @@ def map_step(
 
 
 def package_step(network: Case, kind: str, number: int, count: int) -> Step:
-    """With as many forward passes as draws; kind: Reparameterization or Flipout."""
+    """Return a step with as many forward passes as draws; kind: Reparameterization or Flipout."""
     layers: list[nn.Module] = []
     for i, layer in enumerate(network.layers):
         if layer.name.startswith("conv"):

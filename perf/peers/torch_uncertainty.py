@@ -1,4 +1,4 @@
-"""Packages of PyTorch for uncertainty: steps of ivon-opt, and a fit of laplace-torch."""
+"""PyTorch packages for uncertainty: steps of ivon-opt, and a fit of laplace-torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ torch.manual_seed(0)
 
 
 def ivon(epochs: int) -> Work:
-    """IVON with one draw and the package's defaults; shows a way from a large precision."""
+    """Return IVON with one draw and default settings; shows steps from a large precision."""
     from ivon import IVON
 
     def step(network: nn.Module, optimiser: IVON, x: torch.Tensor, y: torch.Tensor) -> None:
@@ -53,7 +53,7 @@ def ivon(epochs: int) -> Work:
 
 
 def kronecker_fit() -> Work:
-    """A Kronecker-factored Laplace approximation of all rows, with its spectrum; shows factors."""
+    """Return a Kronecker-factored Laplace fit of all rows, with spectrum; shows factors."""
     from laplace import Laplace
 
     case = problems.WIDE
@@ -67,7 +67,7 @@ def kronecker_fit() -> Work:
         return found
 
     def shows() -> dict[str, np.ndarray]:
-        # Of each layer the factors of its outputs and its inputs, then that of its biases.
+        # For each layer, the factors of outputs and inputs come before that of the biases.
         factors = fit().H_facs.kfacs[::2]
         inputs, outputs = ([pair[i].numpy().ravel() for pair in factors] for i in (1, 0))
         return {"of inputs": np.concatenate(inputs), "of outputs": np.concatenate(outputs)}
@@ -76,7 +76,7 @@ def kronecker_fit() -> Work:
 
 
 def _network(case: Case) -> nn.Module:
-    """The network of a case, with the weights that both sides start with."""
+    """Return the network of a case, with the initial weights of both sides."""
     sizes = (*case.inputs, *(case.hidden or ()), 10)
     layers = [nn.Linear(a, b) for a, b in pairwise(sizes)]
     parts = torch.tensor(start_of(case)[0].ravel()).split(
@@ -91,12 +91,12 @@ def _network(case: Case) -> nn.Module:
 
 
 def _flat(network: nn.Module) -> np.ndarray:
-    """The parameters in our order: weights [fan_in, fan_out], then biases, layer by layer."""
+    """Return the parameters in our order: weights [fan_in, fan_out], then biases, per layer."""
     flat = [one.detach().T.reshape(-1) for one in network.parameters()]
     return torch.cat(flat).numpy().copy()
 
 
 def _tensors(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows of the only seed."""
+    """Return the rows of the only seed."""
     inputs, labels = (torch.tensor(array[0]) for array in rows_of(case))
     return inputs, labels

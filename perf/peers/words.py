@@ -1,4 +1,4 @@
-"""Counting pairs of words as a user would write it: scikit-learn's tokens, and SciPy's matrices."""
+"""Counts of word pairs as a user would write them: scikit-learn's tokens, SciPy's matrices."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WINDOW = 4
 
 
 def counting(years: int) -> Work:
-    """From a folder of texts to the counts of each year."""
+    """Return the counting of pairs in a folder of texts by year."""
 
-    folder = tempfile.TemporaryDirectory()  # goes with the work
+    folder = tempfile.TemporaryDirectory()  # removed together with the work
     problems.write_texts(Path(folder.name), years)
 
     def matrices() -> list:

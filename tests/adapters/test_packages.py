@@ -1,4 +1,4 @@
-"""Adapters without the library that they are for."""
+"""Adapters report a missing library."""
 
 from __future__ import annotations
 

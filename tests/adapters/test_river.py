@@ -1,4 +1,4 @@
-"""Estimators and the detector of river, by its own checks, in .venv-peers: `make test-peers`."""
+"""Estimators and the detector for river pass river's checks, in .venv-peers: `make test-peers`."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ OF_DETECTORS = (
     "check_pickling_supports_roundtrip",
     "check_repr_roundtrips_clone",
 )
-"""Those of river's checks that ask for no features and no targets."""
+"""The checks of river that need neither features nor targets."""
 
 
 def learnt(estimator, targets):
-    """The estimator after all rows, one by one."""
+    """Return the estimator after learning all rows, one by one."""
     for x, y in zip(ROWS, targets, strict=True):
         estimator.learn_one(x, y)
     return estimator
@@ -62,7 +62,7 @@ def learnt(estimator, targets):
     ids=["moments", "score", "two labels", "labels as they come", "score of two labels"],
 )
 def test_the_checks_of_river_pass(estimator) -> None:
-    """All of them: nothing is skipped."""
+    """No check is skipped."""
     assert not estimator._unit_test_skips()
     checks.check_estimator(estimator)
 
@@ -88,7 +88,7 @@ def test_a_regressor_is_the_method_that_it_wraps() -> None:
 
 
 def test_the_first_row_sets_the_features() -> None:
-    """Later a missing one is 0, and a new one is left out."""
+    """Later, missing features are 0 and new ones are ignored."""
     odd, plain = OnlineRegressor(), OnlineRegressor()
     for one in (odd, plain):
         one.learn_one({"a": 1.0, "b": 2.0}, 1.0)
@@ -124,7 +124,7 @@ def test_a_score_of_two_classes_gives_labels_and_no_probabilities() -> None:
 
 
 def test_exact_regression_is_that_of_river() -> None:
-    """Both have the normal prior and noise of sd 1; ours adds the constant by itself."""
+    """Both have a standard normal prior and noise of sd 1; ours adds the constant itself."""
     ours = learnt(OnlineRegressor("vcl-linear", {"noise_sd": 1.0, "prior_variance": 1.0}), TARGET)
     theirs = linear_model.BayesianLinearRegression()
     for x, y in zip(ROWS, TARGET, strict=True):
@@ -137,7 +137,7 @@ def test_exact_regression_is_that_of_river() -> None:
 
 
 def test_a_pipeline_is_evaluated_by_river() -> None:
-    """Approval drifts: regression that sees changes errs less than with all rows alike."""
+    """Approval drifts, so a regression that detects changes has a smaller error."""
     errors = [
         evaluate.progressive_val_score(
             datasets.TrumpApproval(), preprocessing.StandardScaler() | model, metrics.MAE()

@@ -1,4 +1,4 @@
-"""Segmentations in the form of ruptures, in .venv-peers: `make test-peers`."""
+"""Segmentations with the interface of ruptures, in .venv-peers: `make test-peers`."""
 
 from __future__ import annotations
 

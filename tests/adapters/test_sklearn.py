@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn: its own checks, and the numbers of the methods they wrap."""
+"""Estimators for scikit-learn pass its checks and give the numbers of the wrapped methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of the library share."""
+"""Fixtures shared by the tests of the library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ studies:
 
 @pytest.fixture(scope="session")
 def workflows(tmp_path_factory) -> Path:
-    """The results of a study that the workflow's jobs have made."""
+    """Return the results of a study made by the workflow's jobs."""
     folder = tmp_path_factory.mktemp("workflow")
     (folder / "mine.yaml").write_text(CONFIG)
     rules = "build_stream", "run_learner", "summarise_study"
@@ -37,7 +37,7 @@ def workflows(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch) -> Path:
-    """A cache for the test, apart from that of the compiled code."""
+    """Use a cache for the test alone, separate from that of compiled code."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(_cached_jobs, "cache_folder", lambda: folder)
     return folder
@@ -45,7 +45,7 @@ def own_cache(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def called(own_cache, monkeypatch) -> list[str]:
-    """Jobs run in this process, which has imported all that they need; the names of those."""
+    """Run jobs in this process, which has all imports; return the list of their names."""
     names: list[str] = []
 
     def run(job, command, outputs, bar) -> None:

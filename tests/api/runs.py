@@ -1,4 +1,4 @@
-"""Small streams in files, and runs of the harness on them, beside which the library is put."""
+"""Small streams in files, and runs of the harness on them to compare the library with."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from shiftbench.evaluation.running import build_run, harness, run_state
 from shiftbench.evaluation.running.cost import Meter
 
 ROWS, TASK = 7, 6
-"""Tasks of a stream, and rows of a task of many."""
+"""The number of tasks in a stream, and of rows in a task with several."""
 KEY = ("study", "stream", "method")
 
 
 class Done(NamedTuple):
-    """A run of the harness: the last state, scores and infos by task [1, task, ...]."""
+    """The last state of a run of the harness; scores and infos by task [1, task, ...]."""
 
     state: State
     records: dict[str, np.ndarray]
 
 
 class Stream(NamedTuple):
-    """A stream as the harness reads it, and its rows as people have them.
+    """A stream as the harness reads it, with its rows as users have them.
 
     x: [n, features], or None. y: [n]. classes: labels, None for real values.
     """
@@ -44,7 +44,7 @@ class Stream(NamedTuple):
 
 
 def streams(folder: Path) -> dict[str, Stream]:
-    """Return a stream of each kind of problem that rows from Python may be."""
+    """Return a stream for each kind of problem that rows from Python can have."""
     numbers = np.random.default_rng(0)
     x, n = numbers.normal(size=(ROWS * TASK, 3)), ROWS * TASK
     level = numbers.normal(size=n) + np.where(np.arange(n) > 3, 4.0, 0.0)
@@ -130,7 +130,7 @@ def _labels(stream: Stream) -> list[int] | None:
 
 
 def learnt(method: OnlineMethod, stream: Stream) -> list[Any]:
-    """Learn a stream task by task; return what was predicted before each."""
+    """Learn a stream task by task; return the prediction before each."""
     predicted = []
     for first in range(0, len(stream.y), stream.rows):
         part = slice(first, first + stream.rows)

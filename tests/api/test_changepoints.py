@@ -1,6 +1,8 @@
-"""Changes of a series in hindsight: labels, levels, gaps, several series, errors, the picture."""
+"""Changes of a series in hindsight: labels, levels, gaps, several series, errors, the figure."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ STEP = np.r_[NUMBERS.normal(size=40), NUMBERS.normal(size=30) + 8]
 
 
 def test_the_nile_falls_in_1899() -> None:
-    """G. W. Cobb (1978) and all who followed date the change to 1899."""
+    """G. W. Cobb (1978) and later authors date the change to 1899."""
     series = _nile.read()
     flow = pd.Series(series.value[0, :, 0], index=series.time, name="flow")
     found = sb.changepoints(flow).frame
@@ -53,6 +55,34 @@ def test_the_picture_shows_values_levels_and_changes() -> None:
         assert change.get_xdata()[0] == 40
 
 
+@pytest.mark.parametrize(
+    ("labels", "place"),
+    [
+        (pd.period_range("2001Q1", periods=70, freq="Q"), "2011-01-01"),
+        (pd.date_range("2001", periods=70, tz="Europe/Berlin"), "2001-02-10"),
+        (pd.timedelta_range("1h", periods=70), 40),
+        (pd.Index([f"run {number}" for number in range(70)]), 40),
+        (pd.MultiIndex.from_product([range(10), range(7)]), 40),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_the_picture_has_labels_of_any_type(labels, place, tmp_path) -> None:
+    found = sb.changepoints(pd.Series(STEP, labels), "bocpd")
+    assert found.frame.index.tolist() == [labels[40]]
+    figure = found.plot()
+    change = figure.axes[0].get_lines()[-1].get_xdata()[0]
+    assert change == (place if isinstance(place, int) else pd.Timestamp(place))
+    figure.savefig(tmp_path / "found.png")
+    if isinstance(place, int):
+        assert str(labels[8]) in [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+
+
+@pytest.mark.parametrize("number", [Decimal, lambda one: pd.NA if one == STEP[3] else one])
+def test_decimals_are_numbers_and_na_is_missing(number) -> None:
+    found = sb.changepoints([number(one) for one in STEP], "bocpd")
+    assert found.frame["position"].tolist() == [40] and found.values["value"].dtype == float
+
+
 def test_a_series_without_a_change_has_an_empty_frame() -> None:
     found = sb.changepoints(np.tile([0.0, 1.0], 20))
     assert found.frame.empty and repr(found).startswith("Empty DataFrame")
@@ -68,10 +98,24 @@ def test_a_series_without_a_change_has_an_empty_frame() -> None:
         (pd.DataFrame(index=range(9)), "bocpd", "without columns"),
         (1e300 * STEP, "bocpd", "the values of value are too large"),
         (pd.Series(STEP, pd.date_range("2024", periods=70)[::-1]), "bocpd", "sort_index"),
-        (pd.DataFrame({"a": STEP, "b": "x"}), "bocpd", "no numbers, in b .*'x'"),
-        (STEP, None, "None is no method; give a name"),
+        (pd.DataFrame({"a": STEP, "b": "x"}), "bocpd", "not numbers, in b .*'x'"),
+        (STEP, None, "None is not a method; give a name"),
+        (
+            pd.DataFrame([STEP[:3]] * 2, columns=["a", "b", "a"]),
+            "bocpd",
+            "several series are called a",
+        ),
+        (
+            pd.Series(STEP, pd.period_range("2001", periods=70, freq="Q")[::-1]),
+            "bocpd",
+            "sort_index",
+        ),
+        ([[1.0], [1.0, 2.0], [3.0]], "bocpd", "rows of different lengths"),
+        ([1.0, 10**400, 2.0], "bocpd", "not numbers, in value"),
+        (STEP + 1j, "bocpd", "not numbers, in value .*complex128"),
+        (pd.date_range("2001", periods=9), "bocpd", "not numbers, in value .*datetime64"),
         ([1.0, np.inf, 2.0], "bocpd", "infinite"),
-        (["a", "b", "c"], "bocpd", "values that are no numbers, in value"),
+        (["a", "b", "c"], "bocpd", "values that are not numbers, in value"),
         (np.zeros((2, 2, 2)), "bocpd", "give \\[n\\], or \\[n, series\\]"),
         (STEP, "linear-regression", "takes no decisions about changes"),
         (STEP, "online-logistic", "take another method|name the classes"),

@@ -1,4 +1,4 @@
-"""Every method of the library gives from Python what the harness gives, to the byte."""
+"""Every method of the library gives the same bytes from Python as from the harness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.core.errors import UserError
 from tests.api import runs
 
 QUICK = {"epochs": 2, "elbo_draws": 2, "batch_size": 4, "pretraining_epochs": 1}
-"""Settings that make methods fast, where they have them."""
+"""Settings that make methods fast, for methods that have them."""
 FORMS = {
     "number": Form((3,), 1, False, 1),
     "two-classes": Form((3,), 2, True, 1),
@@ -33,7 +33,7 @@ MODEL = {"mlp": {"hidden": [3]}}
 
 @functools.cache
 def quick(name: str) -> Definition | None:
-    """A method of the library with fast settings; None for one that rows cannot serve."""
+    """Return a method with fast settings, or None if it cannot learn rows."""
     items = Library(OURS).methods[name].data["pipeline"]
     known = {
         f"{component}.{key}": QUICK[key]
@@ -50,13 +50,13 @@ def quick(name: str) -> Definition | None:
 NETWORKS = {
     "vbs-learnt", "vd-ekf", "ewc", "er", "bocpd-kronecker", "vcl-coreset-random",
 }  # fmt: skip
-"""Methods with a network that are tried, one of each kind of pipeline: tracing takes long."""
+"""The tested methods with a network, one per kind of pipeline, since tracing is slow."""
 SLOW = "robust-linear-regression-exact"
-"""A method without a network that imports TensorFlow all the same."""
+"""A method without a network that nevertheless imports TensorFlow."""
 
 
 def cases(networks: bool) -> list[tuple[str, str]]:
-    """Methods with the kinds of rows that they fit."""
+    """Return methods with the kinds of rows that they fit."""
     found = []
     for name, method in Library(OURS).methods.items():
         if method.get("pipeline") is None or (definition := quick(name)) is None:
@@ -73,7 +73,7 @@ def cases(networks: bool) -> list[tuple[str, str]]:
 def fits(definition: Definition, kind: str) -> bool:
     word = {"tasks of classes": "classes", "tasks of numbers": "number"}.get(kind, kind)
     of_rows = learners._fitted(definition, word, FORMS[kind])
-    if kind == "design":  # rows without inputs are values, where a method takes them
+    if kind == "design":  # rows without inputs are values if a method takes those
         return of_rows.misfit is None and not fits(definition, "value")
     return of_rows.misfit is None
 
@@ -109,7 +109,7 @@ def same(one: dict[str, np.ndarray], two: dict[str, np.ndarray]) -> None:
 
 
 def error(prediction, y: np.ndarray) -> float:
-    """The mean absolute error of a prediction, or the share of rows whose class is wrong."""
+    """Return the mean absolute error of a prediction, or the share of misclassified rows."""
     if isinstance(prediction, dict):
         return float(max(prediction, key=prediction.get) != y[0])
     if isinstance(prediction, Prediction):
@@ -137,5 +137,5 @@ def test_a_method_that_imports_tensorflow_gives_what_the_harness_gives(streams) 
 
 
 def test_most_methods_without_a_network_are_tried() -> None:
-    """All but those of counts of words, and those that wait for a warm-up or a plane."""
+    """All are, except those of word counts and those that need a warm-up or a plane."""
     assert len({name for name, _ in cases(networks=False)}) >= 70

@@ -1,4 +1,4 @@
-"""Runs and comparisons from Python against those of the workflow."""
+"""Runs and comparisons from Python equal those of the workflow."""
 
 from __future__ import annotations
 
@@ -116,6 +116,42 @@ def scores_of(**by_learner: list[float]) -> xr.Dataset:
     return xr.Dataset({"score": (("stream", "learner", "metric", "seed"), values)}, labels)
 
 
+WRONG_SCORES = {
+    "the scores have no seed": lambda scores: scores.mean("seed"),
+    "the scores have another dimension, x": lambda scores: scores.expand_dims(x=2),
+    "the scores are not numbers": lambda scores: scores.astype(str),
+    "several learners are called a": lambda scores: xr.concat([scores, scores], "learner"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_SCORES)
+def test_other_scores_than_those_of_run_are_refused(message):
+    axes = {"stream": ["s"], "learner": ["a"], "metric": ["acc"], "seed": [0, 1]}
+    scores = xr.Dataset({"score": xr.DataArray(np.zeros((1, 1, 1, 2)), axes)})
+    assert sb.compare(scores).empty and sb.compare(scores.isel(seed=0)).empty
+    with pytest.raises(UserError, match=message):
+        sb.compare(WRONG_SCORES[message](scores))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sb.run(["bocpd"], "toy-step", metrics=["acc"], name=[]), "name: .*; give a text"),
+        (lambda: sb.compare(xr.Dataset({"score": 1.0})), "no stream, learner, metric and seed"),
+        (lambda: sb.stream(["toy-step"]), "family: .*; give a text"),
+        (lambda: sb.stream("toy-step", name=3), "name: 3; give a text"),
+        (lambda: sb.stream("toy-step", points="\udce4"), "settings: .*surrogates not allowed"),
+        (lambda: sb.stream("toy-step", points="\0"), "settings: a text has a NUL character"),
+        (lambda: sb.load(3), "folder: 3; give a path, as a text or a Path"),
+        (lambda: sb.method("bocpd").save(""), "path: ''; give a path"),
+        (lambda: sb.method("bocpd").load(None), "path: None; give a path"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(call, message, own_cache):
+    with pytest.raises(UserError, match=message):
+        call()
+
+
 def test_neighbours_are_compared_by_the_paired_t_test():
     best, next_best = [0.9, 0.8, 0.85, 0.9], [0.7, 0.7, 0.6, 0.8]
     table = sb.compare(scores_of(low=next_best, high=best, none=[np.nan] * 4))
@@ -152,7 +188,7 @@ def test_a_failed_job_says_why(own_cache):
 
 @pytest.mark.long
 def test_the_bytes_are_those_of_a_process_that_imports_numpy_first(own_cache, workflows):
-    """Jobs are processes of their own, with portable instructions, forked from one server."""
+    """Jobs are separate processes with portable instructions, forked from one server."""
     command = [sys.executable, "-c", NATIVE_NUMPY_FIRST, str(own_cache)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "score_by_task" in done.stdout
@@ -200,7 +236,7 @@ def build(settings, problem, model=None):
 
 @pytest.mark.long
 def test_an_edited_component_is_run_again_in_the_same_process(own_cache, tmp_path, monkeypatch):
-    """And its scores do not take the place of those of the old code."""
+    """Its scores do not replace those of the old code."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "mine" / "learners" / "level.py"
     file.parent.mkdir(parents=True)

@@ -1,9 +1,10 @@
-"""What a method promises from Python: exact posteriors, forms of rows, errors, state, changes."""
+"""Methods from Python: exact posteriors, forms of rows, errors, state and changes."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -17,18 +18,19 @@ from shiftbench.core.interface import Batch
 from shiftbench.evaluation.scoring import alarms, shift_probabilities
 
 MLP = {"mlp": {"hidden": [3]}}
+TWICE = pd.DataFrame([[1.0, 2.0]], columns=["a", "a"])
 LEVELS = np.random.default_rng(3).normal(size=120) + np.repeat([0.0, 6.0, -2.0], 40)
 
 
 def taught(name: str, **given) -> sb.method:
-    """A method of a series that has seen all levels."""
+    """Return a method for series that has learnt LEVELS."""
     found = sb.method(name, **given)
     found.learn_many(None, LEVELS)
     return found
 
 
 def test_five_rows_give_the_exact_posterior() -> None:
-    """Normal equations: precision I / v + X'X / s^2, and a bias."""
+    """The normal equations have precision I / v + X'X / s^2 and a bias."""
     rows = [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.0, -2.0), (3.0, 4.0)]
     m = sb.method("vcl-linear", noise_sd=0.5, prior_variance=4.0)
     for x, y in rows:
@@ -43,7 +45,7 @@ def test_five_rows_give_the_exact_posterior() -> None:
 
 
 def test_a_mixture_is_collapsed_by_its_moments() -> None:
-    """Two hypotheses of a beam of one: s = 0 with the posterior, s = 1 with the broadened one."""
+    """A beam of one has two hypotheses: the posterior for s = 0, the broadened one for s = 1."""
     beam = {"beam": {"size": 1, "broadening": "geometric", "beta": 0.5}}
     m = sb.method([beam, {"gaussian-mean": {"noise_sd": 1.0, "prior_variance": 2.0}}])
     m.learn_one(None, 3.0)
@@ -125,6 +127,24 @@ def test_several_targets_and_design_matrices() -> None:
         (lambda: sb.method("vcl", model={"mpl": {}}), 'unknown model "mpl"; did you mean "mlp"'),
         (lambda: sb.method("pbp-mv"), "has no pipeline and cannot be run"),
         (lambda: sb.method("online-logistic", classes=["a"]), "give two labels or more"),
+        (lambda: sb.method("online-logistic", classes="ab"), "give a list of labels"),
+        (lambda: sb.method("online-logistic", classes={"a", "b"}), "give a list of labels"),
+        (lambda: sb.method("online-logistic", classes=2.0), "give a list of labels"),
+        (lambda: sb.method("online-logistic", classes=[["a"], ["b"]]), "give a list of labels"),
+        (lambda: sb.method("online-logistic", classes=["a", pd.NA]), "give a list of labels"),
+        (lambda: sb.method("bocpd", seed=None), "seed: None; give a whole number from 0"),
+        (lambda: sb.method("bocpd", seed=1.5), "seed: 1.5; give a whole number from 0"),
+        (lambda: sb.method("bocpd", seed="a"), "seed: 'a'; give a whole number from 0"),
+        (lambda: sb.method("bocpd", seed=-1), "seed: -1; give a whole number from 0"),
+        (
+            lambda: sb.method("bocpd", seed=2**70),
+            "give a whole number from 0 to 9223372036854775807",
+        ),
+        (lambda: sb.method("bocpd", tasks=0), "tasks: 0; give a whole number from 1"),
+        (lambda: sb.method("bocpd", settings="a0"), "settings: 'a0'; give a mapping of names"),
+        (lambda: sb.method("bocpd", a0={(1, 2): 3}), "a0: keys must be str"),
+        (lambda: sb.method("vcl", model={(1, 2): 3}), "model: keys must be str"),
+        (lambda: sb.method(b"bocpd"), "is not a method; give a name"),
     ],
 )
 def test_wrong_settings_are_refused_with_the_remedy(make, message) -> None:
@@ -165,6 +185,14 @@ def test_rows_that_do_not_fit_are_refused_with_the_remedy(make, x, y, message) -
         ({"a": 1.0, "b": 1.0}, [1.0, 2.0], "targets of shape"),
         ({"a": 1.0, "b": 1.0}, float("inf"), "infinite"),
         ({"a": 1.0, "b": 1.0}, "up", "are labels"),
+        ({"a": 1.0, "b": 10**400}, 1.0, "inputs are numbers"),
+        ({"a": 1.0, "b": 1.0}, 10**400, "a target is too large; scale"),
+        (
+            {"a": 1.0, "b": 1.0},
+            [[1.0], [1.0, 2.0]],
+            "targets: a list with rows of different lengths",
+        ),
+        (pd.Series([1.0, 2.0, 3.0], ["a", "b", "b"]), 1.0, "several inputs are called b"),
     ],
 )
 def test_a_wrong_row_is_refused_and_changes_nothing(x, y, message) -> None:
@@ -178,6 +206,42 @@ def test_a_wrong_row_is_refused_and_changes_nothing(x, y, message) -> None:
         np.testing.assert_array_equal(array, before[name])
 
 
+@pytest.mark.parametrize(
+    ("learn", "message"),
+    [
+        (lambda m: m.learn_one(3.0, 1.0), r"x is the number 3.0; give \[x\]"),
+        (lambda m: m.learn_many([1.0, 2.0], [1.0, 2.0]), r"shape \(2,\); give \[rows, inputs\]"),
+        (lambda m: m.learn_many(None, 5.0), "y is a float; give rows as a list"),
+        (lambda m: m.learn_many(None, (y for y in [1.0])), "y is a generator; give rows"),
+        (lambda m: m.learn_many(None, {"y": 1.0}), "y is a dict; give rows"),
+        (lambda m: m.learn_many(TWICE, [1.0]), "several inputs are called a; rename them"),
+    ],
+)
+def test_what_has_no_rows_or_inputs_is_refused(learn, message) -> None:
+    m = sb.method("vcl-linear")
+    with pytest.raises(ValueError, match=message):
+        learn(m)
+    assert m.tasks_done == 0
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [Decimal("1.5"), None, Decimal("nan")],
+        [1.5, pd.NA, pd.NaT],
+        pd.Series([1.5, None, None], dtype="Float64"),
+    ],
+)
+def test_decimals_are_numbers_and_every_missing_value_is_left_out(targets) -> None:
+    m, plain = sb.method("bocpd"), sb.method("bocpd")
+    m.learn_many(None, targets)
+    plain.learn_one(None, 1.5)
+    assert m.tasks_done == 1 and m.predict_one() == plain.predict_one()
+    labels = sb.method("online-logistic", classes=2)
+    labels.learn_many([[1.0]] * 4, ["a", pd.NA, np.float32("nan"), None])
+    assert labels.tasks_done == 1 and labels.classes == ["a"]
+
+
 def test_a_method_that_has_seen_nothing_says_so() -> None:
     m = sb.method("bocpd")
     for ask in (m.predict_one, lambda: m.predict_many(2), lambda: m.state):
@@ -187,7 +251,7 @@ def test_a_method_that_has_seen_nothing_says_so() -> None:
     assert m.tasks_done == 0 and m.changes.empty
     m.learn_one(None, 1.0)
     for rows in (None, -1):
-        with pytest.raises(ValueError, match="give the number of rows"):
+        with pytest.raises(ValueError, match="number of rows"):
             m.predict_many(rows)
 
 
@@ -231,7 +295,7 @@ def test_names_and_labels_are_saved(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "cusum", "page-hinkley-reset"])
 def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
-    """The rule of evaluation/scoring/alarms.py, which sees all tasks at once."""
+    """The rule of evaluation/scoring/alarms.py sees all tasks at once."""
     infos = []
     add = RecordedChanges.add
 
@@ -253,7 +317,7 @@ def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
 
 @pytest.mark.parametrize("around", ["run-length", "beam", "forget", "reset", None])
 def test_rows_one_by_one_after_one_that_fails_are_those_of_a_block(around) -> None:
-    """No state is made between rows, so the row that fails must leave nothing behind."""
+    """No state is made between rows, so a failing row must not leave traces."""
     pipeline = [around, "linear-gaussian"] if around else ["linear-gaussian"]
     rows, block = taught(pipeline), taught(pipeline)
     bad = Batch(rows._built.inputs(np.zeros(1)), np.full((1, 1, 1), np.nan), np.ones((1, 1), bool))

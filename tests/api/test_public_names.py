@@ -1,4 +1,4 @@
-"""What `import shiftbench` offers, and what it costs."""
+"""The names that `import shiftbench` provides, and what the import loads."""
 
 from __future__ import annotations
 

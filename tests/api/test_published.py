@@ -1,4 +1,4 @@
-"""Published scores from Python: all of them, under their labels."""
+"""All published scores are available from Python, under their labels."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import shutil
 
 import pandas as pd
 import pytest
+import xarray as xr
 
 import shiftbench as sb
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
+from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import statistics, tidy
 
 EMBEDDED = components.PACKAGE.parents[1] / "results/published/embedded"
@@ -75,9 +77,40 @@ def test_a_folder_without_scores_is_an_error(published, tmp_path):
         published.study("nil")
 
 
-def test_a_damaged_table_is_an_error(tmp_path):
+HEAD = "study,stream,learner,method,metric,seed,score,status"
+ROW = "nile,nile,robust,bocpd,f1,0,1.0,ok"
+DAMAGED = {
+    "No columns": "",
+    "no row": HEAD,
+    "no column score and status": "study,stream,learner,method,metric,seed\nnile,nile,r,b,f1,0",
+    '"score": "high" is not a number': f"{HEAD}\n{ROW}\n{ROW.replace('1.0', 'high')}",
+    'line 2, column "seed": "x" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', 'x,1.0')}",
+    'column "seed": "0.5" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', '.5,1.0')}",
+    "line 3: its score stands above, too": f"{HEAD}\n{ROW}\n{ROW}",
+    "codec": f"{HEAD}\n{ROW}\xe4",
+    "Expected 8 fields": f"{HEAD}\n{ROW}\n{ROW},1,2",
+}
+
+
+@pytest.mark.parametrize("message", DAMAGED)
+def test_a_damaged_table_is_an_error(tmp_path, message):
     place = tmp_path / "studies/nile/scores.csv"
     place.parent.mkdir(parents=True)
-    place.write_bytes(b"")
-    with pytest.raises(UserError, match=r"scores\.csv is not a table of scores"):
+    place.write_bytes(DAMAGED[message].encode("latin-1"))
+    results = sb.load(tmp_path)
+    for read in (lambda: results.study("nile"), lambda: results.scores):
+        with pytest.raises(UserError, match=r"scores\.csv is not a table of scores") as error:
+            read()
+        assert message in str(error.value)
+
+
+def test_a_damaged_store_of_scores_is_an_error(tmp_path):
+    place = tmp_path / "studies/nile"
+    place.mkdir(parents=True)
+    (place / "scores.csv").write_text(f"{HEAD}\n{ROW}\n")
+    (place / "scores.zarr.zip").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"scores\.zarr\.zip"):
+        sb.load(tmp_path).study("nile")
+    zarr_zip.write(xr.Dataset({"score": 1.0}), place / "scores.zarr.zip")
+    with pytest.raises(UserError, match=r"scores\.zarr\.zip is not a store of scores; restore it"):
         sb.load(tmp_path).study("nile")

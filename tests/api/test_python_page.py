@@ -1,4 +1,4 @@
-"""The page of the docs about Python, and the examples of docstrings, do what they say."""
+"""The examples in the docs' page on Python and in docstrings run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PEER = re.compile(r"^from (river|ruptures) import", re.MULTILINE)
-"""A snippet that needs one of these runs in .venv-peers alone, and by itself."""
+"""Matches snippets that run separately, and only in .venv-peers."""
 
 
 def test_the_snippets_of_the_page_run(tmp_path, monkeypatch) -> None:

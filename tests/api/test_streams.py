@@ -1,4 +1,4 @@
-"""Streams from Python: the workflow's bytes, tables in memory, and errors in words."""
+"""Streams from Python: the workflow's bytes, tables in memory, and clear errors."""
 
 from __future__ import annotations
 
@@ -100,6 +100,9 @@ WRONG_STREAMS = {
     'family: unknown family "toy-stp"; did you mean "toy-step"?': ("toy-stp", {}),
     'point: unknown setting of toy-step "point"': ("toy-step", {"point": 3}),
     "path: there is no": ("table-file", {"path": "nowhere.csv", "target": "x"}),
+    "path: it is empty; name a file": ("table-file", {"path": "", "target": "x"}),
+    "there is no file: write `path`": ("series-file", {"path": ""}),
+    "settings: keys must be str": ("toy-step", {"points": {(1, 2): 3}}),
     'name: the name "A b" may have small letters': ("toy-step", {"name": "A b"}),
     "are the same in all realisations": (
         "table-file",
@@ -123,6 +126,32 @@ def test_other_objects_are_refused():
         sb.stream_from([1.0, 2.0])
 
 
+@pytest.mark.parametrize(
+    ("hours", "labels"),
+    [
+        (pd.date_range("2001-12-31", periods=4, freq="6h", tz="Asia/Tokyo"), "2001-12-30 15:00:00"),
+        (pd.period_range("2001Q4", periods=4, freq="Q"), "2001-10-01"),
+        (pd.period_range("2001-11", periods=4, freq="M"), "2001-11"),
+    ],
+    ids=["zone", "quarters", "months"],
+)
+def test_times_of_any_type_become_those_of_a_file(called, hours, labels):
+    for frame in (PRICES.assign(hour=hours), PRICES.set_index(hours.rename("hour"))[["price"]]):
+        stream = sb.stream_from(frame.drop(columns="remark", errors="ignore"), time="hour")
+        assert stream.store["time"].values[0] == labels
+
+
+def test_parts_of_a_second_are_refused(called):
+    hours = pd.date_range("2001-12-31", periods=4, freq="250ms")
+    with pytest.raises(UserError, match='column "hour": times with parts of a second; round them'):
+        sb.stream_from(PRICES.assign(hour=hours), target="price", time="hour")
+
+
+def test_a_frame_stands_for_its_file():
+    with pytest.raises(UserError, match="path: the frame stands for these; leave them out"):
+        sb.stream_from(PRICES, target="price", path="other.csv")
+
+
 def test_a_series_without_a_name_has_all_its_values_and_booleans_are_numbers(called):
     plain = sb.stream_from(pd.Series([5.0, 6.0, 7.0, 8.0]), scaling="none")
     assert plain.store["value"].values.ravel().tolist() == [5, 6, 7, 8]
@@ -140,6 +169,8 @@ def test_a_series_without_a_name_has_all_its_values_and_booleans_are_numbers(cal
         ),
         (pd.DataFrame({("a", 1): [1.0], ("y", 2): [3.0]}), "a", "the columns have several levels"),
         (PRICES, "../x", 'name: "../x"; give small letters, digits and hyphens'),
+        (pd.DataFrame([[1.0, "x"]], columns=["a", "a"]), "a", "several columns are called a"),
+        (pd.DataFrame({"a": ["\udce4"], "b": [1.0]}), "a", "a text has '.udce4', which no file"),
     ],
 )
 def test_names_that_a_file_cannot_hold_are_refused_before_it_is_written(

@@ -1,4 +1,4 @@
-"""Command lines that are wrong by chance end with a message, and never with a traceback."""
+"""Random invalid command lines end with a message and never with a traceback."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ studies:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with configs, and with what only looks like one; no verb starts a process."""
+    """Make a folder of valid and invalid configs, in which no verb starts a process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(forkserver_client, "run", lambda _: 0)
     monkeypatch.setattr(supervisor, "run", lambda *_: 0)
@@ -86,12 +86,12 @@ def line(random: random.Random) -> list[str]:
 
 
 def ends(arguments: list[str]) -> str | None:
-    """Run a command line; raise UserError where it is refused, and say if it told nothing."""
+    """Run a command line. Raise UserError if it is refused; report if it printed nothing."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = main.main(arguments)
-        except SystemExit as end:  # argparse
+        except SystemExit as end:  # from argparse
             status = int(end.code or 0)
     told = err.getvalue()
     if "Traceback" in told or "unexpected error" in told or status == 1:

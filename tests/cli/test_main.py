@@ -1,4 +1,4 @@
-"""The verbs: what they make, what they refuse, and what they say."""
+"""The verbs: their outputs, refusals and messages."""
 
 from __future__ import annotations
 
@@ -141,7 +141,9 @@ def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsy
         (["list", "studies", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
         (["list", "methods", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
         (["site", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
-        (["plan", "--cores", "0"], "--cores 0: write a number of cores, 1 or more"),
+        (["plan", "--cores", "0"], "--cores 0: write a number of cores, from 1 to 999,999"),
+        (["plan", "--cores", "9" * 20], f"--cores {'9' * 20}: write a number of cores, from 1"),
+        (["test", "x", "--limit", "9" * 5000], "write a number of seconds, from 1 to 999,999"),
         (["fetch", "mnits", "x", "--output", "o"], "mnist"),
         (["warm"], "name a command"),
         (["warm", "--", "nosuchcmd"], "no command nosuchcmd that can be run"),
@@ -172,7 +174,7 @@ def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> Path:
-    """The stream, the run and the scores, all in one folder."""
+    """Return a folder with the stream, the run and the scores."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "folder").mkdir()
     (folder / "small.yaml").write_text(CONFIG)
@@ -189,7 +191,7 @@ def made(results, tmp_path, monkeypatch) -> None:
 
 
 def _bad(kind: str) -> str:
-    """The path of what is no file of ours."""
+    """Return the path of an invalid file."""
     path = Path("bad")
     if kind == "folder":
         path.mkdir()
@@ -374,7 +376,7 @@ def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
     said = capsys.readouterr().err
     assert 'study words: its word "a-022" is not in the vocabulary of stream words' in said
     assert 'the nearest is "a-02". Change it in `words`' in said
-    # Of what is written there, only the file that says whose turn it is to take a folder.
+    # Only the lock file for taking a scratch folder is written there.
     assert [one.name for one in Path("scratch").iterdir()] == ["turn"]
     assert not Path("run.zarr.zip").exists()
 
@@ -395,7 +397,7 @@ def test_module_can_be_run() -> None:
 
 
 def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
-    """Without a fork server, where nobody outlives the job."""
+    """The job runs without a fork server, and nothing outlives it."""
     code = "import os, sys; import pathlib; from shiftbench.cli import logs; "
     code += "logs.open_log(pathlib.Path(sys.argv[1]))\n"
     code += "def observe(): os.kill(os.getpid(), 11)\nobserve()"

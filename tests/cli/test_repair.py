@@ -1,6 +1,6 @@
-"""Damaged results are found, and made again with the same bytes, and nothing else is.
+"""Damaged results are found and made again with the same bytes, and no others are.
 
-The jobs are real; in the place of Snakemake a function calls them in this process.
+The jobs are real; a function runs them in this process in place of Snakemake.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RESULTS = Path("results/mine")
 
 
 class Workflow:
-    """What Snakemake does with the jobs of a config, as far as it matters here."""
+    """A stand-in for Snakemake, as far as these tests need it."""
 
     def __init__(self) -> None:
         self.planned = list(job_calls.planned(Path("mine.yaml"), RESULTS).values())
@@ -49,13 +49,13 @@ class Workflow:
         self.starts: list[list[str]] = []
 
     def run(self, deep: bool = False) -> int:
-        """What `shiftbench run` does. `starts` has the jobs of each start of Snakemake."""
+        """Do what `shiftbench run` does. `starts` lists the jobs of each start of Snakemake."""
         self.starts = []
         options = argparse.Namespace(snakemake=[], deep=deep)
         return repair.run(self.planned, RESULTS, options, self.start)
 
     def start(self, words: list[str]) -> int:
-        """Make the targets that are forced, or what is missing and all that is made from it."""
+        """Make the forced targets, or missing files and everything made from them."""
         forced = words[: words.index("--force")] if words else []
         targets = forced or [file for job in self.planned for file in job.wanted]
         to_do = {self.by_output[file].key for file in targets if forced or not os.path.exists(file)}
@@ -84,7 +84,7 @@ class Workflow:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all jobs have run."""
+    """Return a folder in which all jobs have run."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -95,7 +95,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workflow(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workflow:
-    """A copy of it, in which the workflow has been started once more."""
+    """Return a workflow in a copy of that folder, started once more."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     made = Workflow()
@@ -105,12 +105,12 @@ def workflow(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def outputs(workflow: Workflow) -> list[str]:
-    """All that the jobs make."""
+    """Return all files that the jobs make."""
     return [file for job in workflow.planned for file in job.outputs]
 
 
 def sums(workflow: Workflow) -> dict[str, str]:
-    """The checksums of all outputs but costs, of which no two are the same."""
+    """Return the checksums of all outputs except costs, which always differ."""
     return {
         file: checksum.sha256(Path(file))
         for file in outputs(workflow)
@@ -123,7 +123,7 @@ def seal(file: Path) -> Path:
 
 
 def keeping_times(change: Callable[[Path], object]) -> Callable[[Path], None]:
-    """The same damage to a file whose time is then set to what it was."""
+    """Return the same damage, after which the file has its old modification time."""
 
     def damage(file: Path) -> None:
         before = file.stat()
@@ -134,7 +134,7 @@ def keeping_times(change: Callable[[Path], object]) -> Callable[[Path], None]:
 
 
 def put(make: Callable[[Path], object]) -> Callable[[Path], None]:
-    """Something else in the place of a file."""
+    """Return a damage that replaces the file by something else."""
 
     def damage(file: Path) -> None:
         file.unlink()
@@ -196,14 +196,14 @@ DAMAGES = {
     "a link to another file": put(lambda file: file.symlink_to(Path("mine.yaml").resolve())),
     "a pipe": put(os.mkfifo),
 }
-"""What makes a file lost."""
+"""Changes after which a file counts as lost."""
 UNSEALED = {
     "checksum deleted": unseal,
     "checksum emptied": lambda file: seal(file).write_text(""),
     "checksum of another": lambda file: seal(file).write_text(f"{'0' * 64}  {file.name}\n"),
     "checksum not text": lambda file: seal(file).write_bytes(b"\xff\x00\xfe"),
 }
-"""What leaves a file as it was, and only takes its checksum."""
+"""Changes that remove only the checksum of a file."""
 HARMLESS = {
     "touched": Path.touch,
     "older": lambda file: os.utime(file, ns=(0, 0)),
@@ -214,7 +214,7 @@ HARMLESS = {
 
 
 def try_out(workflow: Workflow, damage: Callable[[Path], object], file: str, kind: str) -> None:
-    """Damage a file, start again, and look at all that is there then."""
+    """Damage a file, start again, and check all files."""
     before, lost = sums(workflow), kind in DAMAGES
     damage(Path(file))
     assert workflow.run() == 0
@@ -234,7 +234,7 @@ def try_out(workflow: Workflow, damage: Callable[[Path], object], file: str, kin
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [*DAMAGES, *UNSEALED, *HARMLESS])
 def test_a_damaged_file_is_made_again_and_no_other(workflow: Workflow, kind: str) -> None:
-    files = [file for file in outputs(workflow) if "/figures/" not in file]  # which take long
+    files = [file for file in outputs(workflow) if "/figures/" not in file]  # figures take long
     file = random.Random(kind).choice(files)
     try_out(workflow, (DAMAGES | UNSEALED | HARMLESS)[kind], file, kind)
 
@@ -277,7 +277,7 @@ def test_a_folder_with_something_in_it_is_left_alone(workflow: Workflow) -> None
 
 
 def test_only_deep_finds_a_file_that_looks_as_it_was(workflow: Workflow) -> None:
-    """As on a damaged disk: the manifest says the size and times that the file has now."""
+    """As on a damaged disk, the manifest has the file's current size and times."""
     file = RESULTS / "studies/toy/scores.csv"
     before, entries = sums(workflow), manifest.read(RESULTS)
     flip(file)
@@ -302,7 +302,7 @@ def test_a_file_that_is_just_being_made_is_left_alone(workflow: Workflow) -> Non
 
 
 def test_what_a_changed_job_had_made_is_left_to_snakemake(workflow: Workflow) -> None:
-    """As after Ctrl-C: what was being made again must not hold up all other jobs."""
+    """As after Ctrl-C: a file that was being remade must not block all other jobs."""
     store = RESULTS / "streams/steps.zarr.zip"
     known = manifest.read(RESULTS)
     other = known["streams/steps.zarr.zip"]._replace(made_with="another spec")
@@ -312,7 +312,7 @@ def test_what_a_changed_job_had_made_is_left_to_snakemake(workflow: Workflow) ->
 
 
 def test_results_of_an_earlier_version_are_taken_as_they_are(workflow: Workflow) -> None:
-    """It wrote no manifest, and no checksums of costs."""
+    """An earlier version wrote no manifest and no checksums of costs."""
     costs = [Path(file) for file in outputs(workflow) if file.endswith(".cost.json")]
     for cost in costs:
         seal(cost).unlink()

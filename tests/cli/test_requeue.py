@@ -1,4 +1,4 @@
-"""How a stopped job ends: back in the queue as soon as Slurm answers; no signal ends it before."""
+"""A stopped job is requeued as soon as Slurm answers, and no signal ends it before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shiftbench.runtime import slurm
 
 @pytest.fixture
 def end(monkeypatch):
-    """Ends a job that has advanced, or not, to which Slurm gives these answers."""
+    """Return a function that ends a job, with or without progress, given Slurm's answers."""
     monkeypatch.setattr(requeue, "ASK_SECONDS", 0.01)
     monkeypatch.setattr(requeue, "KILL_SECONDS", 0.0)
     before = {number: signal.getsignal(number) for number in requeue.SIGNALS}
@@ -52,7 +52,7 @@ def test_one_that_gets_no_further_is_not_requeued(end, caplog):
 
 @pytest.fixture
 def received():
-    """The stop signals of a run with so many minutes, and their handlers for the time of a test."""
+    """Yield the class of stop signals, and restore the signal handlers after the test."""
     before = {number: signal.getsignal(number) for number in requeue.SIGNALS}
     yield StopSignals
     for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""The bibliography is in the docs, and has every key that is cited."""
+"""The bibliography is in the docs and has every cited key."""
 
 from __future__ import annotations
 

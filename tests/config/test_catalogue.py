@@ -1,4 +1,4 @@
-"""Every method of the five papers has its row, and shows where its settings come from."""
+"""Every method of the five papers has a row that shows where its settings come from."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ unknown:
 
 @cache
 def composed(name: str) -> Composition:
-    """One of our configs."""
+    """Return one of the package's configs, composed."""
     return config_file.composed(f"config/{name}.yaml")
 
 
 @cache
 def planned(name: str) -> Config:
-    """The same with all defaults."""
+    """Return one of the package's configs with all defaults filled in."""
     return config_file.planned(composed(name))
 
 

@@ -1,4 +1,4 @@
-"""The files of claims: their errors, which studies judge them, and what that plans."""
+"""Files of claims: their errors, the studies that judge them, and the resulting jobs."""
 
 from __future__ import annotations
 

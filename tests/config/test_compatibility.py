@@ -1,4 +1,4 @@
-"""What does not fit is refused by `check` before anything runs, with line, reason and remedy."""
+"""`check` refuses what does not fit before any run, with line, reason and remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shiftbench.core import facts
 from shiftbench.core.errors import UserError
 
 HANGS = 20.0
-"""Seconds of processor time that no check takes, of one or two, on a slow machine either."""
+"""Seconds of processor time after which a check hangs; it takes one or two, on slow machines."""
 STREAMS: dict[str, dict[str, Any]] = {
     "toy": {"family": "toy-step"},
     "steady": {"family": "toy-step", "n_steps": 0},
@@ -55,7 +55,7 @@ def written(
     model: str | None = "mlp",
     **study: Any,
 ) -> dict[str, Any]:
-    """A config of one study of one variant."""
+    """Return a config with one study of one variant."""
     made = {
         "title": "Fits",
         "streams": [stream],
@@ -70,7 +70,7 @@ def written(
 
 
 def as_config(data: dict[str, Any]) -> config_file.Config:
-    """The config of data that have a pipeline for each method."""
+    """Return the config of data that have a pipeline for each method."""
     studies = {
         name: study | {"methods": {key: {"pipeline": one} for key, one in study["methods"].items()}}
         for name, study in data["studies"].items()
@@ -80,7 +80,7 @@ def as_config(data: dict[str, Any]) -> config_file.Config:
 
 
 def told(data: dict[str, Any], about: str = "") -> list[str]:
-    """The misfits of a config, of a part of the study if it is named."""
+    """Return the misfits of a config, or of one part of the study."""
     found = list(compatibility.problems(as_config(data)))
     for place, text in found:
         assert place and place[0] in ("streams", "studies")
@@ -345,7 +345,7 @@ def test_what_has_another_error_is_left_to_the_other_checks() -> None:
 
 
 def every() -> Iterator[tuple[str, list[str]]]:
-    """Each learner, alone and in each combinator, on each stream."""
+    """Yield each learner, alone and in each combinator, on each stream."""
     outer = [[], *([name] for name in components.names("combinators"))]
     pipelines = itertools.product(outer, components.names("learners"))
     for stream, (around, learner) in itertools.product(STREAMS, pipelines):
@@ -354,7 +354,7 @@ def every() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.long
 def test_every_pair_is_accepted_or_refused_with_reason_and_remedy() -> None:
-    """And every metric and artefact of what is accepted; `told` looks at each message."""
+    """Include every metric and artefact of accepted pairs; `told` checks each message."""
     started = time.process_time()
     metrics, artefacts = components.names("metrics"), components.names("artefacts")
     accepted = 0
@@ -408,7 +408,7 @@ def test_a_look_needs_a_metric_that_judges_test_data() -> None:
 
 @pytest.mark.parametrize("kind", components.FOLDERS)
 def test_components_declare_known_words(kind: str) -> None:
-    """A typing error in a declaration would refuse what fits, or accept what does not."""
+    """A typo in a declaration would refuse what fits or accept what does not."""
     kinds, predictions = facts.KINDS, facts.PREDICTIONS
     properties, offers = compatibility_words.PROPERTIES, compatibility_words.OFFERS
     words = {

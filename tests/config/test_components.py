@@ -1,4 +1,4 @@
-"""Components are described without being imported, and as the imported module would be."""
+"""Components are described without an import, just like the imported module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A config is what it picks from files of studies and methods, with what it changes."""
+"""A config consists of what it picks from files of studies and methods, with its changes."""
 
 from __future__ import annotations
 
@@ -308,8 +308,8 @@ def test_a_method_of_ones_own_is_checked_whether_a_study_picks_it_or_not(
          'unknown stream "x"'),
         ("seeds_per_job: 3", "line 1, studies: this key is missing"),
         ("studies:", "line 1, studies: should be a list of names, or a mapping"),
-        ("- a\n- b", "line 1, the file: this is no config"),
-        ("day,visits", "line 1, the file: this is no config"),
+        ("- a\n- b", "line 1, the file: this is not a config"),
+        ("day,visits", "line 1, the file: this is not a config"),
         ("studies: {a: {from: permuted-digits, methods: [vcl]}}",
          'the `reference` of the study, "independent", is not among them; add it, or write'),
     ],
@@ -337,7 +337,7 @@ def test_a_study_can_be_named_as_our_configs_name_it(load):
 
 
 def test_every_budget_of_every_study_is_in_a_config():
-    """What no config picks would not be checked by anything."""
+    """Otherwise no check would cover it."""
     there = {
         (path.stem, budget)
         for path in Path("config/studies").glob("*.yaml")

@@ -1,4 +1,4 @@
-"""A wrong config is told all its errors at once; a right one has all defaults filled in."""
+"""An invalid config gets all errors at once; a valid one has all defaults filled in."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shiftbench.config import config_file
+from shiftbench.config import config_file, older_yaml, yaml_lines
 from shiftbench.config.config_file import ConfigError
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 
+FILES_OF_OURS = [one for top in ("config", "examples") for one in Path(top).rglob("*.yaml")]
 GOOD = """\
 definitions:
   noise: &noise {noise_sd: 5e-1}
@@ -242,7 +243,7 @@ def test_odd_values_are_told_wherever_they_stand(tmp_path, value: object) -> Non
         for key in place[:-1]:
             owner = owner[key]
         owner[place[-1]] = value
-        # Some are right in some places, such as no artefacts; none is a defect.
+        # Some values are valid in some places, such as no artefacts; none may crash.
         with suppress(UserError):
             load(tmp_path, yaml.safe_dump(data))
 
@@ -280,6 +281,47 @@ def _places(value: object, place: tuple = ()) -> Iterator[tuple]:
 def test_too_much_is_refused(tmp_path, old: str, new: str, told: str) -> None:
     assert old in GOOD
     assert any(line.startswith(told) for line in errors(tmp_path, GOOD.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("010", "8"), ("1:30", "90"), ("1_000", "1000"), ("0b11", "3"), ("-0_1", "-1"), ("00", "0"),
+     ("1_0.5", "10.5"), ("1:30.5", "90.5"), ("yes", "true"), ("No", "false"), ("ON", "true")],
+)  # fmt: skip
+@pytest.mark.parametrize("old", ["points: 12", "title: Two steps", "size: 2"])
+def test_a_value_that_seems_another_is_one_error(
+    tmp_path, old: str, written: str, meant: str
+) -> None:
+    key = old.partition(":")[0]
+    told = errors(tmp_path, GOOD.replace(old, f"{key}: {written}"))
+    (found,) = [one for one in told if f"{key}: " in one]
+    assert found.endswith(
+        f'{key}: {written} stands for {meant} in YAML; write {meant}, or "{written}" in quotes for'
+        " text"
+    )
+    assert found.startswith("line ")
+
+
+def test_a_text_in_quotes_is_what_it_seems(tmp_path) -> None:
+    quoted = load(tmp_path, GOOD.replace("title: Two steps", 'title: "010"'))
+    assert quoted.studies["toy"].title == "010"
+    assert load(tmp_path, GOOD.replace("points: 12", "points: 0x10")).streams
+    (found,) = errors(tmp_path, GOOD.replace("points: 12", "points: 0o17"))
+    assert 'should be a valid integer (it is "0o17")' in found
+
+
+@pytest.mark.parametrize("file", [*FILES_OF_OURS], ids=str)
+def test_no_value_of_ours_seems_another(file: Path) -> None:
+    assert older_yaml.issues(yaml_lines.read(file).node) == ()
+
+
+def test_an_empty_path_is_an_error(tmp_path) -> None:
+    own = GOOD.replace(
+        "streams:\n", 'streams:\n  own: {family: table-file, path: "", target: y}\n', 1
+    )
+    assert errors(tmp_path, own) == [
+        "line 4, streams.own.path: it is empty; name a file or a folder"
+    ]
 
 
 @pytest.mark.parametrize("stem", ["my config (2)", "published", ".hidden", "straße", "a" * 101])

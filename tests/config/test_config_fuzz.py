@@ -1,4 +1,4 @@
-"""Configs that are broken by chance are refused with a message, or do what they say."""
+"""Randomly broken configs are refused with a message or take effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.fuzzing import VALUES, Tally, cases, generator
 
 CASES = cases(500)
 STRANGER = "zz-unknown"
-"""A key that nothing has."""
+"""A key that no model has."""
 OWN = """\
 seeds_per_job: 2
 definitions: {noise: 0.5}
@@ -74,7 +74,7 @@ Place = tuple[Any, ...]
 
 
 def places(data: Any, place: Place = ()) -> Iterator[Place]:
-    """All places in a document, but the top."""
+    """Yield the paths of all values in a document, except the root."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     for key, value in items:
         yield (*place, key)
@@ -89,7 +89,7 @@ def at(data: Any, place: Place) -> Any:
 
 
 class Broken:
-    """A document with one fault; kind: how it came about; place: where it is, if that is known."""
+    """A document with one fault. kind: how it was made. place: its path, if known."""
 
     def __init__(self, text: str, kind: str, place: Place = ()) -> None:
         self.text, self.kind, self.place = text, kind, place
@@ -170,9 +170,9 @@ def planned(path: Path) -> tuple[Config, list[str]]:
 
 
 def matters(before: Any, original: Any, place: Place, put: Callable[[str], Path]) -> bool:
-    """Return whether a value is in effect: without it the config is refused, or plans another.
+    """Return whether deleting a value makes the config invalid or changes its jobs.
 
-    A budget that is not picked is not, nor what a later file replaces.
+    Values of unused budgets and values that a later file replaces do not matter.
     """
     data = copy.deepcopy(original)
     del at(data, place[:-1])[place[-1]]
@@ -183,11 +183,11 @@ def matters(before: Any, original: Any, place: Place, put: Callable[[str], Path]
 
 
 def wrongly(before: Any, case: Broken, original: Any, put: Callable[[str], Path]) -> str:
-    """Say why a broken config should have been refused; empty if it need not."""
+    """Return why a broken config should have been refused; empty if it need not."""
     after = planned(put(case.text))
     added = case.kind.startswith("added")
     place = case.place[:-1] if added else case.place
-    if "definitions" in place:  # free for anchors
+    if "definitions" in place:  # only holds anchors
         return ""
     if (added or after == before) and place and not matters(before, original, place, put):
         return ""
@@ -195,7 +195,7 @@ def wrongly(before: Any, case: Broken, original: Any, put: Callable[[str], Path]
         return "an unknown key is accepted"
     if case.kind.startswith("value") and after == before:
         old, new = at(original, case.place), at(yaml.safe_load(case.text), case.place)
-        # Null stands for the default, which may be the value before.
+        # null selects the default, which may be the value before
         if new is not None and type(old) is not type(new) and old != new:
             return f"{old!r:.60} became {new!r:.60}, without effect"
     return ""
@@ -203,9 +203,9 @@ def wrongly(before: Any, case: Broken, original: Any, put: Callable[[str], Path]
 
 @pytest.fixture
 def bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[str], Path]]:
-    """Texts to break, each with a function that puts a broken one in place of it."""
+    """Return texts to break, each with a function that replaces it by a broken one."""
     monkeypatch.chdir(tmp_path)
-    # Our claims, which nothing here changes, take a third of the time.
+    # Loading our claims takes a third of the time, and nothing here changes them.
     known = claims.load(Library(Path()))
     monkeypatch.setattr(claims, "load", lambda _: known)
     monkeypatch.setattr(claims, "issues", lambda _: ())

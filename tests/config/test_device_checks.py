@@ -1,4 +1,4 @@
-"""`device`: what asks for a GPU, what becomes of it, and that no other run notices."""
+"""`device`: which components ask for a GPU, the resulting jobs, and unaffected other runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def spec(plan: config_file.Config, method: str) -> specs.Spec:
 
 
 def refused(path: Path) -> str:
-    """What is said of a config that is wrong."""
+    """Return the error message of an invalid config."""
     with pytest.raises(UserError) as caught:
         config_file.load(path)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""The digest of code follows imports, and sees nothing but meaning."""
+"""The digest of code follows imports and depends only on meaning."""
 
 from __future__ import annotations
 

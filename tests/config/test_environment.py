@@ -1,4 +1,4 @@
-"""A spec has the versions of what its job imports, with what that needs, and of nothing else."""
+"""A spec has the versions of what its job imports, with dependencies, and of nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY = [components.module_name(kind, name) for kind in KINDS for name in compon
 
 @pytest.fixture
 def locked(tmp_path, monkeypatch):
-    """Puts a changed copy in the place of the lock."""
+    """Return a function that replaces the lock by a changed copy."""
 
     def changed(pattern: str, new: str) -> None:
         text, times = re.subn(pattern, new, environment.LOCK.read_text(), flags=re.MULTILINE)
@@ -37,7 +37,7 @@ def locked(tmp_path, monkeypatch):
 
 
 def all_specs() -> dict[str, str]:
-    """The environment of each run and figure of the default config."""
+    """Return the environment of each run and figure of the default config."""
     plan = config_file.load(Path("config/embedded.yaml"))
     found = {}
     for name, study in plan.studies.items():

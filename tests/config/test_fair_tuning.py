@@ -1,4 +1,4 @@
-"""Every shipped tuned study treats its methods alike, and judges no row that a trial has seen."""
+"""Every shipped tuned study treats its methods alike, and judges no row used by a trial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shiftbench.config.schema import Config, Study
 from shiftbench.core import checkout
 
 RATES = {"run-length.hazard", "beam.prior_log_odds", "soft-reset.hazard"}
-"""Settings that say how often the distribution changes."""
+"""Settings that determine how often the distribution changes."""
 IMAGES = {"permuted-images", "permuted-labels", "split-images", "transformed-images"}
 """Families whose trials are judged on training images, and whose studies on test images."""
 
@@ -29,7 +29,7 @@ def tuned(plan: Config) -> Mapping[str, Study]:
 
 
 def _rates(study: Study, method: str) -> set[str]:
-    """The settings of the rate of change that a method has."""
+    """Return the settings of the rate of change that a method has."""
     pipeline = study.methods[method].pipeline
     return {f"{part}.{key}" for part, settings in pipeline for key in settings} & RATES
 

@@ -1,4 +1,4 @@
-"""What ensembles, dropout and learnt noise do not go with is refused by `check`."""
+"""`check` refuses ensembles, dropout and learnt noise where they do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` accepts does run: a tiny run of each light learner in what fits around it."""
+"""What `check` accepts runs: a tiny run of each light learner in each fitting combination."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ STREAMS: dict[str, dict[str, Any]] = {
     "numbers": {"family": "tabular", "dataset": "diabetes", "rows": 6, "realisations": 1},
 }
 METRICS = {"plane": "prequential_error", "numbers": "absolute_error"}
-"""What judges all predictions of a stream, where log_predictive does not."""
+"""Metrics for all predictions of a stream that log_predictive cannot judge."""
 QUICK = {"keep": 3, "size": 2, "a0": 100.0, "prior_df": 100.0}
-"""Few hypotheses, and posteriors of noise that can be tempered after every row."""
+"""Settings with few hypotheses, and noise posteriors that allow tempering after every row."""
 
 
 def light(name: str) -> bool:
@@ -42,7 +42,7 @@ def light(name: str) -> bool:
 
 
 def items(kind: str) -> list[dict[str, dict[str, Any]]]:
-    """The components of a kind with the settings that are tried, as in a config."""
+    """Return the components of a kind with the settings to try, as in a config."""
     found = []
     for name, tried in itertools.product(components.names(kind), TRIED):
         known = components.fields(kind, name)

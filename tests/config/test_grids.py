@@ -1,4 +1,4 @@
-"""Axes: one stream becomes a grid of ordinary streams, and what is wrong is told once."""
+"""Axes expand a stream to a grid of ordinary streams, and errors are reported once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of jobs: in order, complete, and with what their rules need."""
+"""The list of jobs is ordered and complete, and has what the rules need."""
 
 from __future__ import annotations
 

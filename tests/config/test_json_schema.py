@@ -1,4 +1,4 @@
-"""The schema of configs takes all our files, and marks mistakes."""
+"""The schema of configs accepts all our files and marks mistakes."""
 
 from __future__ import annotations
 

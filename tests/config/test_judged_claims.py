@@ -1,4 +1,4 @@
-"""Every claim of ours has a study at a few cores, or says why not, and a share that is known."""
+"""Every claim has a study on few cores or a reason why not, and a known training share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = {
     "planted-words", "simulated-changes", "shifted-images",
     "permuted-images", "split-images", "transformed-images",
 }  # fmt: skip
-"""Families of streams that some works have claims about, but no training that we know."""
+"""Families of streams with claims by some works, but without known training of the paper."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_every_claim_is_judged_or_says_why_not(plans) -> None:
 
 @pytest.mark.long
 def test_the_gate_knows_each_stream_or_has_no_verdict(plans) -> None:
-    """A share is a number in (0, 1]; a new unknown stream has to be put on the list here."""
+    """A share is a number in (0, 1]; a new unknown stream has to be added to the list."""
     for plan in plans:
         for name, study, stream in judged(plan):
             claim, planned = plan.claims[name], plan.studies[study]

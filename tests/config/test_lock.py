@@ -1,4 +1,4 @@
-"""The lock pins everything with hashes and names no registry."""
+"""The lock file pins all packages with hashes and names no registry."""
 
 from __future__ import annotations
 

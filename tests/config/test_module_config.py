@@ -1,4 +1,4 @@
-"""A config that a workflow gives is what its file says, wherever the two lie."""
+"""A config passed by a workflow equals the config in its file, wherever both are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE = Path("moved/results/bench/bench.yaml")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch) -> Path:
-    """The working directory; it has a method, and a folder below it another of the same name."""
+    """Change to a folder with a method, and with another of that name in a subfolder."""
     for name, sd in {"methods": "1.5", "inner/methods": "2.5"}.items():
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "own.yaml").write_text(OWN.replace("SD", sd))
@@ -39,7 +39,7 @@ def _noise(plan: config_file.Config) -> float:
 
 
 def _both(mapping: dict) -> config_file.Config:
-    """The plan, which is that of the written file."""
+    """Return the plan of a mapping, which must equal that of the written file."""
     plan = module_config.load(mapping, FILE)
     module_config.write(mapping, FILE)
     assert config_file.load(FILE) == plan
@@ -74,7 +74,7 @@ def test_an_equal_config_is_not_written_again() -> None:
 
 
 def test_what_is_no_mapping_is_refused() -> None:
-    with pytest.raises(UserError, match="the config of module bench is no mapping"):
+    with pytest.raises(UserError, match="the config of module bench is not a mapping"):
         module_config.load("config.yaml", FILE)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The share of a paper's training, against shares that were computed by hand."""
+"""The share of a paper's training, against shares computed by hand."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_robustness_on_fashion_mnist_has_30_of_150_epochs_and_a_smaller_network(
 
 
 def test_messidor_has_about_800_rows_of_44594() -> None:
-    big = ["mlp", {"hidden": [10**6]}]  # no smaller than the paper's network
+    big = ["mlp", {"hidden": [10**6]}]  # at least as large as the paper's network
     settings = {"dataset": "messidor-features", "test_share": 0.2, "validation": 100}
     found = share(RADIAL, "radial", "auc", "table-splits", big, {"epochs": 60}, **settings)
     assert found == pytest.approx(821 / 44594)
@@ -56,8 +56,8 @@ def test_messidor_has_about_800_rows_of_44594() -> None:
     ("dataset", "expected"),
     [
         ("breast-cancer", 1),
-        ("boston", 1),  # 506 rows, and not of the 569 of Breast
-        ("diabetes", 442 / 506),  # which the paper does not have: of its smallest table
+        ("boston", 1),  # 506 rows, instead of the 569 of Breast
+        ("diabetes", 442 / 506),  # not in the paper, so relative to its smallest table
         ("covertype-subset", 15120 / 100000),
         ("california", 1),
     ],
@@ -116,7 +116,7 @@ def test_what_the_gate_does_not_know_is_unknown_and_never_one() -> None:
     assert share(VBS, "vbs-words", "change_f1", "planted-words") is None
     assert share("loo2021gvcl", "gvcl", "acc", "split-images", **FASHION) is None
     images = share(VOGN, "vogn", "acc", "permuted-images", None, dataset="mnist", tasks=10)
-    assert images is None  # the paper has a network, ours is not known
+    assert images is None  # the paper has a network, ours is unknown
 
 
 def test_where_nothing_is_trained_only_the_network_counts() -> None:

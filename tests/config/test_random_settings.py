@@ -1,4 +1,4 @@
-"""Configurations: what each seed draws, of which methods alike, and what is refused."""
+"""Random configurations: the draws per seed, shared draws of methods, and refusals."""
 
 from __future__ import annotations
 

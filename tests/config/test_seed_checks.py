@@ -1,4 +1,4 @@
-"""More seeds than a stream has realisations are refused, unless these are all alike."""
+"""More seeds than realisations of a stream are refused, unless all realisations are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spec holds what the result of a job depends on, and nothing else."""
+"""A spec contains everything that a job's result depends on, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of settings: how many, which, under which names, and what is refused."""
+"""Trials of settings: their number, choice and names, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a user: found like ours, and refused with the file and the remedy."""
+"""A user's components are found like ours, or refused with the file and the remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import components, config_file, digest, environment, specs, user_components
+from shiftbench.config import (
+    component_files,
+    components,
+    config_file,
+    digest,
+    environment,
+    specs,
+    user_components,
+)
 from shiftbench.core.errors import UserError
 
 LEARNER = '''\
@@ -54,7 +62,7 @@ studies:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A config, and a folder of parts with one learner; forgotten afterwards."""
+    """Yield a folder of components with one learner, beside a config; forget them afterwards."""
     made = tmp_path / "my_parts"
     (made / "learners").mkdir(parents=True)
     (made / "learners" / "zero.py").write_text(LEARNER)
@@ -65,7 +73,7 @@ def folder(tmp_path):
 
 
 def forget() -> None:
-    """As in a new process."""
+    """Reset the components as in a new process."""
     for package in components.packages().keys() - {components.OURS}:
         components.remove(package)
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_parts"]:
@@ -78,7 +86,7 @@ def forget() -> None:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Those of the runs of the config beside the folder, read anew."""
+    """Return the digests of the config's runs, after reading the folder again."""
     forget()
     plan = config_file.load(folder.parent / "mine.yaml")
     return {
@@ -273,6 +281,28 @@ def test_a_file_that_cannot_be_imported_by_its_name(folder) -> None:
     (folder / "learners" / "my-zero.py").write_text(LEARNER)
     (said,) = user_components.use(folder)
     assert "rename it, as in my_zero.py" in said
+
+
+@pytest.mark.parametrize("kind", ["learners", "metrics"])
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("latin.py", '"""Präzise."""'.encode("latin-1"), "line 1: it is not UTF-8 (invalid"),
+        ("nul.py", b'"""Zero."""\nX = 1\0', "line 2: it has a NUL character"),
+        ("1st.py", b'"""First."""', "let it begin with a letter"),
+        ("Ünder.py", b'"""Letters."""', "let it begin with a letter"),
+    ],
+)
+def test_a_file_that_is_no_python_is_refused(folder, kind, name, content, said) -> None:
+    (folder / kind).mkdir(exist_ok=True)
+    (folder / kind / name).write_bytes(content)
+    found = component_files.use(folder)
+    assert len(found) == 1 and found[0].startswith(str(folder / kind / name)) and said in found[0]
+
+
+def test_a_file_in_place_of_the_folder_is_refused(folder) -> None:
+    (said,) = component_files.use(folder / "learners" / "zero.py")
+    assert "zero.py is a file; name the folder with learners/" in said
 
 
 def test_wrong_folders_stand_in_the_config_with_their_line(folder) -> None:

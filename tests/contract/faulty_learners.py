@@ -1,4 +1,4 @@
-"""Faulty copies of two good learners: what is replaced by what, and words of the message."""
+"""Faulty copies of two good learners: replacements, and words of the expected message."""
 
 from __future__ import annotations
 

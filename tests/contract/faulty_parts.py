@@ -1,4 +1,4 @@
-"""Faulty copies of a good stream, metric and artefact, and words of the message."""
+"""Faulty copies of a good stream, metric and artefact, and words of the expected message."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ STREAMS = {
 }  # fmt: skip
 RETURNED = "np.where(batch.mask, errors, 0).sum(axis=1) / batch.mask.sum(axis=1)"
 METRICS = {
-    "scalar": Fault(RETURNED, f"float(({RETURNED}).mean())", "no array of 2 seeds"),
-    "a-column": Fault(RETURNED, f"({RETURNED})[:, None]", "no array of 2 seeds"),
-    "each-row": Fault(RETURNED, "errors", "no array of 2 seeds"),
-    "list-of-scores": Fault(RETURNED, f"list({RETURNED})", "no array of 2 seeds"),
+    "scalar": Fault(RETURNED, f"float(({RETURNED}).mean())", "not an array of 2 seeds"),
+    "a-column": Fault(RETURNED, f"({RETURNED})[:, None]", "not an array of 2 seeds"),
+    "each-row": Fault(RETURNED, "errors", "not an array of 2 seeds"),
+    "list-of-scores": Fault(RETURNED, f"list({RETURNED})", "not an array of 2 seeds"),
     "complex-scores": Fault(RETURNED, f"{RETURNED} + 0j", "it has the type complex128"),
     "scores-of-objects": Fault(RETURNED, f"({RETURNED}).astype(object)", "it has the type object"),
     "infinite-scores": Fault(RETURNED, f"np.inf * ({RETURNED})", "in its bounds, or NaN"),
@@ -99,7 +99,7 @@ FAMILIES = {
         name: fault.apply(GOOD["artefacts"]["score-over-time"]) for name, fault in ARTEFACTS.items()
     },
 }
-"""Texts of faulty parts of each kind, by name."""
+"""Texts of faulty parts by kind and name."""
 SAID = {
     name if kind != "metrics" else name.replace("-", "_"): fault.said
     for kind, faults in (
@@ -110,4 +110,4 @@ SAID = {
     )
     for name, fault in faults.items()
 }
-"""Words that the message about each part has."""
+"""Words in the expected message about each part."""

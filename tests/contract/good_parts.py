@@ -1,4 +1,4 @@
-"""Good parts, of which the faulty ones are copies: those of the documentation, and two more."""
+"""Good parts from the documentation and two more, of which the faulty ones are copies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 
 class Fault(NamedTuple):
-    """What is replaced by what in a good part, and words of the message; then more replacements."""
+    """Replacements in a good part, and words of the expected message."""
 
     old: str
     new: str

@@ -1,3 +1,3 @@
-"""The contract over our learners and combinators."""
+"""Run the contract on the package's learners and combinators."""
 
 from shiftbench.contract.learners import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""The contract over what our components declare."""
+"""Run the contract on the declarations of the package's components."""
 
 from shiftbench.contract.declarations import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""`shiftbench test` over faulty parts: each is refused in clear words, and the others go on."""
+"""`shiftbench test` refuses each faulty part with a clear message, and tests the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = SAID | {name: fault.said for name, fault in (CRASHES | ENDLESS).items()}
 
 
 def tried(folder: Path, parts: dict[str, dict[str, str]], *options: str, status: int = 1) -> str:
-    """Write parts into a folder, run the verb `test` beside it, and return what that prints."""
+    """Write parts to a folder, run the verb `test` beside it, and return its output."""
     for kind, texts in parts.items():
         (folder / kind).mkdir(parents=True)
         for name, text in texts.items():
@@ -36,7 +36,7 @@ def tried(folder: Path, parts: dict[str, dict[str, str]], *options: str, status:
 
 
 def verdicts(said: str, folder: Path) -> dict[str, str]:
-    """Return for each part how it ended: refused clearly, traceback, hang or accepted."""
+    """Return the outcome for each part: refused clearly, traceback, hang or accepted."""
     found = {}
     for block in re.split(r"^(?=FAILS|keeps)", said, flags=re.MULTILINE)[1:]:
         verdict, _, name, file = block.split(maxsplit=4)[:4]
@@ -53,7 +53,7 @@ def verdicts(said: str, folder: Path) -> dict[str, str]:
 
 @pytest.mark.long
 def test_the_good_parts_are_kept_with_what_stops_the_others_beside_them(tmp_path) -> None:
-    """Python ends, or is ended, in each of the bad ones."""
+    """Each of the crashing parts ends Python or is killed."""
     folder = tmp_path / "some_parts"
     found = verdicts(tried(folder, GOOD | {"learners": GOOD["learners"] | CRASHING}), folder)
     bad = {name: verdict for name, verdict in found.items() if name in CRASHING}

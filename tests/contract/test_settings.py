@@ -1,4 +1,4 @@
-"""The contract over settings that give a learner another state or another prediction."""
+"""Run the contract on settings that change the state or the prediction of a learner."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module", params=["kronecker", *PREDICTIONS])
 def case(request):
-    """The learner `map` with settings of its own."""
+    """Return the learner `map` with some settings, and its problem."""
     learner, problem = PARTS.learner("map", **PREDICTIONS.get(request.param, KRONECKER))
     return checked(learner, problem, PREDICTS), problem

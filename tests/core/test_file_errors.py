@@ -1,4 +1,4 @@
-"""Errors of files and disks name the place and the remedy."""
+"""Errors of files and disks name the path and the remedy."""
 
 from __future__ import annotations
 

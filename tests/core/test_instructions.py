@@ -1,4 +1,4 @@
-"""Portable instructions: set for every process before an import, and never claimed in vain."""
+"""Portable instructions are set in every process before an import, and claimed only if in force."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ portable = pytest.mark.skipif(not instructions.available(), reason="no AVX2: rou
 
 
 def python(code: str, **environment: str) -> str:
-    """What the code prints, in a process whose parent has set nothing."""
+    """Return the output of the code, in a process whose parent sets no instructions."""
     names = (*instructions.PINS, instructions.XLA)
     plain = {k: v for k, v in os.environ.items() if k not in names}
     return subprocess.check_output(

@@ -13,9 +13,9 @@ from shiftbench.evaluation.running.cost import Meter
 from tests import golden
 
 CASES = [
-    "settings/mfvi-tweaked",  # two loops, the second ends early
+    "settings/mfvi-tweaked",  # two loops, of which the second ends early
     "learners/vogn",
-    "settings/vogn-as-adam",  # counts its steps
+    "settings/vogn-as-adam",  # counts its own steps
     "learners/hat",
     "learners/sgld",
     "combinators/ensemble",
@@ -28,7 +28,7 @@ class Stop(Exception):
 
 
 def learn(name, states: LoopStates, polls: int) -> tuple[State, State]:
-    """Return state and info after a task; raise Stop at the last poll, with the states saved."""
+    """Return state and info after a task, or save the states and raise Stop at the last poll."""
     learner, problem = golden.RUNS[name]()
     batch = golden.rounded(golden.PARTS.batch(problem, seed=0))
     left = iter(range(polls))
@@ -95,11 +95,11 @@ def test_steps_between_polls_follow_the_clock(monkeypatch):
     monkeypatch.setattr(loop_checkpoint.time, "monotonic", lambda: clock[0])
     interval = PollInterval()
     left = interval.begin()
-    for _ in range(12):  # of a hundredth of a second a step
+    for _ in range(12):  # .01 seconds per step
         clock[0] += 0.01 * left
         left = interval.next()
     assert 190 < left <= 200
-    clock[0] += 1.0 * left  # steps have become slow
+    clock[0] += 1.0 * left  # steps are slow now
     assert interval.next() == 2
 
 

@@ -1,4 +1,4 @@
-"""A malformed prediction is named with its component, and with what was expected."""
+"""The message about a malformed prediction names the component and the expected value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds by name: equal keys, equal seeds; other keys, other seeds."""
+"""Seeds by name: equal keys give equal seeds, other keys give others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of networks agree with the networks of our models."""
+"""Descriptions of networks agree with the networks of the package's models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of compiled code: a later process reads it and computes the same bytes."""
+"""A later process reads the folder of compiled code and computes the same bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(hashlib.sha256(y.numpy().tobytes()).hexdigest())
 
 
 def digest(folder: Path | None, threads: int = 1) -> str:
-    """The digest of the numbers of a process that has this folder."""
+    """Return the digest of the numbers of a process with this folder."""
     environment = os.environ | {"SHIFTBENCH_THREADS": str(threads)}
     environment.pop(shared_clusters.VARIABLE, None)
     if folder:

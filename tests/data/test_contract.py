@@ -1,4 +1,4 @@
-"""The contract over our streams but those of texts, which test it themselves."""
+"""Run the contract on the package's streams; those of texts have their own test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def photographs() -> Path:
 
 @functools.cache
 def images() -> Path:
-    """60 small images of three classes."""
+    """Return a file of 60 small images in three classes."""
     file = Path(tempfile.mkdtemp()) / "images.npz"
     levels = np.random.default_rng(0).integers(0, 256, (60, 8, 8), np.uint8)
     np.savez(file, images=levels, labels=np.arange(60) % 3)
@@ -30,13 +30,13 @@ def images() -> Path:
 
 @functools.cache
 def table() -> Path:
-    """A CSV file of 20 rows."""
+    """Return a CSV file of 20 rows."""
     file = Path(tempfile.mkdtemp()) / "rows.csv"
     file.write_text("x,y\n" + "".join(f"{row},{row % 7}\n" for row in range(20)))
     return file
 
 
-# To save time, or because a setting has no default.
+# for speed, or because a setting has no default
 OTHERWISE |= {
     "fundus-images": {"size": 16},
     "image-file": {"protocol": "permuted", "tasks": 5},

@@ -1,4 +1,4 @@
-"""Schedules of segments against the laws that they are drawn from, and what may not be set."""
+"""Schedules of segments against the distributions they are drawn from, and invalid settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(shortest=1, mean=4, **settings):
 
 
 def lengths(realisations=120, **settings):
-    """The lengths of all segments that end before the stream does, but few that are cut."""
+    """Return the lengths of all segments that end before the stream, except few truncated ones."""
     made = Segments(tasks=300, **settings)
     return np.concatenate([np.diff(segments.starts(made, r)[:21]) for r in range(realisations)])
 
@@ -50,7 +50,7 @@ def test_the_chance_of_a_change_is_the_same_at_every_task():
     counts = shift[:, 1:].sum(axis=0)
     assert scipy.stats.binom(1000, 1 / 4).interval(1 - 1e-5)[0] < counts.min()
     assert counts.max() < scipy.stats.binom(1000, 1 / 4).interval(1 - 1e-5)[1]
-    since = shift[:, 1:-1] & shift[:, 2:]  # a change just after a change is as likely
+    since = shift[:, 1:-1] & shift[:, 2:]  # a change right after a change is as likely
     assert abs(since.sum() / shift[:, 1:-1].sum() - 1 / 4) < 0.01
 
 

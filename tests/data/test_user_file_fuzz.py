@@ -1,4 +1,4 @@
-"""Files of users that are broken by chance or by design are refused, or give finite numbers."""
+"""Corrupted user files are refused or give finite numbers."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "moved.npz": ("transformed-image-file", {"realisations": 1, "tasks": 2, "train_per_task": 4}),
     "texts": ("text-files", {"vocabulary_size": 0}),
 }
-"""A file or folder of each kind, with the family of streams that reads it, and its settings."""
+"""A file or folder of each kind: the family of streams that reads it, and the settings."""
 
 
 def read(name: str) -> str | None:
-    """Check a file and build its stream as the workflow does; say what is wrong with the stream."""
+    """Check a file and build its stream as the workflow would; return what is wrong with it."""
     family, given = FAMILIES[name]
     settings = {"path": name} | given
     for _, message in user_files.issues(settings, "path", Path()):
@@ -88,7 +88,7 @@ def arrays(**changed: Any) -> bytes:
 
 
 def write(name: str) -> list[Path]:
-    """Write a right file or folder; return the files that can be broken."""
+    """Write a valid file or folder; return the files to corrupt."""
     place = Path(name)
     shutil.rmtree(place, ignore_errors=True)
     place.unlink(missing_ok=True)
@@ -113,7 +113,7 @@ def write(name: str) -> list[Path]:
 
 
 def corrupt(content: bytes, random: random.Random) -> bytes:
-    """Return bytes with one to three faults."""
+    """Return the bytes with one to three faults."""
     made = bytearray(content)
     for _ in range(random.randint(1, 3)):
         first = random.randrange(len(made) + 1)
@@ -157,7 +157,7 @@ REFUSED: dict[str, Callable[[str], bytes]] = {
     "not a table": lambda _: bytes(range(256)) * 40,
     "the same lines": lambda text: (text.splitlines()[1] * 12).encode(),
 }  # fmt: skip
-"""Faults of a CSV that nothing can be read from, whatever stream reads it."""
+"""Faults after which no stream can read a CSV."""
 JSONS = (
     "", "{", "[]", "1", "null", '{"series": []}', '{"series": 1}', '{"series": [{}]}',
     '{"series": [{"label": "a", "raw": [1, 2]}]}', '{"series": [{"label": "a", "raw": 5}]}',
@@ -177,7 +177,7 @@ JSONS = (
 
 
 def bomb() -> bytes:
-    """A small file of 20 GB of zeros, by its own account."""
+    """Return a small zip file that claims to contain 20 GB of zeros."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("images.npy", b"\0" * 1000)
@@ -189,7 +189,7 @@ def bomb() -> bytes:
 
 
 def large_picture() -> bytes:
-    """A PNG of 60,000 x 60,000 pixels in a hundred bytes."""
+    """Return a PNG of 60,000 x 60,000 pixels in a hundred bytes."""
     header = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
     data = b"IDAT" + zlib.compress(b"\0" * 100)
     chunks = [
@@ -236,7 +236,7 @@ def _small() -> bytes:
 
 
 def _special(place: Path) -> dict[str, Callable[[], object]]:
-    """What stands in place of a file or a folder, and is neither."""
+    """Return functions that replace a file or folder by something else."""
     return {
         "a pipe": lambda: os.mkfifo(place),
         "a link to itself": lambda: place.symlink_to(place.name),
@@ -250,7 +250,7 @@ def _special(place: Path) -> dict[str, Callable[[], object]]:
 
 
 def _faults(tally: Tally) -> None:
-    """Try the faults of the tables, each of which must be refused."""
+    """Try the faults of tables, each of which must be refused."""
 
     def refused(case: str, name: str, change: Callable[[list[Path]], object]) -> None:
         change(write(name))

@@ -1,6 +1,7 @@
-"""The documentation site: it is made without a warning, opens from disk, and asks no network.
+"""The documentation site builds without warnings, opens from disk, and needs no network.
 
-Its notebooks run while it is made, so they are tests. Needs Sphinx and Chromium: `make test-peers`.
+Its notebooks run during the build and are thus tested. It needs Sphinx and Chromium:
+`make test-peers`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ pytestmark = pytest.mark.peers
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ("changes", "table", "own-method", "paper")
 OPTIONS = "-q -E -a -W --keep-going -c docs"
-"""Options of Sphinx: without caches, and with warnings as errors."""
+"""Options of Sphinx: no caches, and warnings as errors."""
 LARGEST = 30_000_000
-"""Bytes of the whole site, with the pages of results."""
+"""The maximal size of the site in bytes, with the pages of results."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
-"""Elements for which a browser fetches an address by itself."""
+"""Elements whose address a browser fetches by itself, with the attribute."""
 SHOWN = (
     "docs/index.html",
     "docs/tutorials/changes.html",
@@ -43,7 +44,7 @@ SHOWN = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this checkout, made with empty caches, as `make docs` makes it."""
+    """Build the site of this checkout with empty caches, as `make docs` does, and return it."""
     folder = tmp_path_factory.mktemp("docs")
     assert f"-m sphinx {OPTIONS} " in (ROOT / "Makefile").read_text()
     before = sources()
@@ -59,7 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources() -> dict[Path, int]:
-    """When each file was written that the site is made of, or that lies beside one."""
+    """Return the modification times of the site's sources and of the files beside them."""
     left_out = {"_build", "__pycache__"}
     return {
         path: path.stat().st_mtime_ns
@@ -70,7 +71,7 @@ def sources() -> dict[Path, int]:
 
 
 class Page(HTMLParser):
-    """The addresses that a page fetches or links to, and the anchors that it has."""
+    """The addresses that a page fetches or links to, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -90,7 +91,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def read(site: Path) -> dict[Path, Page]:
-    """All pages of the site; the theme has a template among its files."""
+    """Return all pages of the site, except the theme's templates."""
     return {path: Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
 
 
@@ -132,13 +133,13 @@ def _is_far(address: str) -> bool:
 def test_every_page_of_the_documentation_opens_and_tells_nothing(
     page: Any, read: dict[Path, Page], site: Path
 ) -> None:
-    """A request that leaves this machine, an error of a script, or a word in the console."""
+    """There are no remote requests, script errors or console messages."""
     page.goto((site / "index.html").as_uri())
     page.wait_for_url("**/docs/index.html")
     for path in sorted({*read} - {site / "index.html", *(site / "benchmark").rglob("*")}):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 1400, path.name
-    assert [one for one in page.told if not one.startswith("[PST]: ")] == []  # the theme's own
+    assert [one for one in page.told if not one.startswith("[PST]: ")] == []  # the theme's
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -153,7 +154,7 @@ def test_axe_finds_nothing_serious(
 
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial_has_run_and_shows_a_figure(site: Path, name: str) -> None:
-    """An exception in a notebook would have ended the build; here is what it printed."""
+    """An exception in a notebook would have failed the build; this checks the output."""
     text = (site / "docs" / "tutorials" / f"{name}.html").read_text()
     assert "cell_output" in text and re.search(r'<img[^>]*src="[^"]*\.png"', text)
     assert "Traceback" not in text
@@ -197,7 +198,7 @@ def test_the_drawing_has_every_room_of_the_house() -> None:
 
 
 def test_a_learner_of_the_tutorial_is_that_of_contributing() -> None:
-    """So that both are what a test has run."""
+    """Tests run both copies of the code, so they must be equal."""
     (first, *_) = blocks((ROOT / "CONTRIBUTING.md").read_text(), "python")
     text = (ROOT / "docs" / "tutorials" / "own-method.md").read_text()
     assert first.split("\n", 1)[1] in text

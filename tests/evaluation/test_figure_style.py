@@ -1,4 +1,4 @@
-"""The style of figures: whole texts on the canvas, captions, separate markers."""
+"""The style of figures: complete texts on the canvas, captions, and distinct markers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BUDGET = "images: 3 of 3 runs per learner. 9 tasks in place of 100 of the paper;
 
 @pytest.fixture(autouse=True)
 def styled():
-    """Figures are drawn with their settings, as by an artefact."""
+    """Draw figures with the settings that artefacts use."""
     with rc_context(figure_style.RC):
         yield
 
 
 def written(drawn: Figure) -> str:
-    """All texts of a figure, without the spaces and breaks between their words."""
+    """Return all texts of a figure, without spaces and line breaks."""
     return "".join("".join(text.get_text().split()) for text in drawn.findobj(Text))
 
 
@@ -34,7 +34,7 @@ def has(drawn: Figure, text: str) -> bool:
 
 
 def inside(drawn: Figure) -> bool:
-    """Whether all that is drawn lies on the canvas, but for half a pixel."""
+    """Return whether everything drawn lies on the canvas, up to half a pixel."""
     box, whole = drawn.get_tightbbox(), drawn.bbox_inches
     spare = 0.5 / figure_style.DPI
     return min(box.x0 - whole.x0, box.y0 - whole.y0, whole.x1 - box.x1, whole.y1 - box.y1) > -spare

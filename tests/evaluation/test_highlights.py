@@ -1,4 +1,4 @@
-"""Names at the ends of lines, and axes that a single far line does not squeeze."""
+"""Labels at the ends of lines, and axis limits that a single far line does not squeeze."""
 
 from __future__ import annotations
 

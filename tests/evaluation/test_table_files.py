@@ -66,7 +66,7 @@ def test_average_accuracy_needs_the_metric():
 def test_score_table_has_a_cell_a_metric_and_says_where_n_is_smaller():
     stream = stores.image_stream()
     run = stores.image_run(stream, "vbs-k3", 0.8, decides=True)
-    run["info_shift"][0] = 0  # seed 0 infers nothing, so it has no precision
+    run["info_shift"][0] = 0  # seed 0 infers no shift, so it has no precision
     runs = [run, stores.image_run(stream, "vcl", 0.8)]
     table = score_table.tabulate(stores.study("images", stream, stores.IMAGE_METRICS, runs))
     assert table["shift_precision"].tolist() == ["1.000 [1.000, 1.000] (n = 2)", ""]

@@ -1,4 +1,4 @@
-"""What a run costs: what components and the table of data sets say of it."""
+"""The cost of a run, from declarations of components and the table of data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates scale what was recorded with the work of a run, counted from its spec."""
+"""Estimates scale recorded costs with the work of a run, counted from its spec."""
 
 from __future__ import annotations
 

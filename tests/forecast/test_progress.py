@@ -1,4 +1,4 @@
-"""Jobs done, studies done, and the time left."""
+"""Finished jobs and studies, and the time left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOBS = {
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """A clock that is set by hand."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -1,4 +1,4 @@
-"""What differs between two specs, and between two states of the code, in words."""
+"""Messages on what differs between two specs and between two states of the code."""
 
 from __future__ import annotations
 

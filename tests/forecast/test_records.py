@@ -21,7 +21,7 @@ COST = {
 
 
 def _results(folder: Path) -> Path:
-    """A folder of results with one run that is finished, and one that has only its cost."""
+    """Return results with a finished run and one that has only its cost."""
     runs = folder / "results/mine/runs/images/digits/vcl"
     runs.mkdir(parents=True)
     for seed in (0, 1):

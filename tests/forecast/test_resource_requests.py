@@ -1,4 +1,4 @@
-"""What jobs ask for is near what they took before, and never more than is said of them."""
+"""Requested resources are close to recorded ones, and within the declared limits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Bayesian logistic regression with weighted counts in float64, by high-order quadrature.
 
-One fit at a time, in plain NumPy: the reference of `words.newton`.
+The reference for `words.newton`: one fit at a time, in plain NumPy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ quadrature = cache(np.polynomial.hermite_e.hermegauss)
 
 
 def averages(features, mean, precision, nodes=NODES):
-    """E softplus, E s and E s' [V] of x_j = u.v_j under N(mean, 1 / precision)."""
+    """Return E softplus, E s and E s' [V] of x_j = u.v_j under N(mean, 1 / precision)."""
     z, w = quadrature(nodes)
     x = (features @ mean)[:, None] + np.sqrt(features**2 @ (1 / precision))[:, None] * z
     values = np.logaddexp(0, x), expit(x), expit(x) * expit(-x)
@@ -25,7 +25,10 @@ def averages(features, mean, precision, nodes=NODES):
 
 
 def elbo(features, counts, prior, q, nodes=NODES):
-    """Expected log likelihood and KL, of counts (n+, n-) [V, 2], prior and q (mean, precision)."""
+    """Return expected log likelihood and KL.
+
+    counts: (n+, n-) [V, 2]. prior, q: (mean, precision).
+    """
     (m0, p0), (m, p) = prior, q
     softplus = averages(features, m, p, nodes)[0]
     expected = counts[:, 0] @ (features @ m) - counts.sum(axis=1) @ softplus
@@ -34,7 +37,7 @@ def elbo(features, counts, prior, q, nodes=NODES):
 
 
 def optimum(features, counts, prior, steps=100):
-    """(mean, precision) of the best mean-field Gaussian, by Newton steps with step halving."""
+    """Return (mean, precision) of the best mean-field Gaussian, by damped Newton steps."""
     (m0, p0), total = prior, counts.sum(axis=1)
     m, p = m0.copy(), p0.copy()
     linear = counts[:, 0] @ features

@@ -1,4 +1,4 @@
-"""Each comparison's side of ours runs, tiny; peers are not needed."""
+"""Our side of each comparison runs at a tiny size, without the peers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shiftbench.core.interface import Problem
 from shiftbench.methods.models import convnet
 
 FAST = "perf.ours.networks:members"
-"""Of the steps, which trace graphs, the one that the fast tests run."""
+"""The only comparison of training steps in the fast tests, since steps trace graphs."""
 
 
 def names(comparisons: list[Comparison]) -> list[str]:
@@ -66,7 +66,7 @@ def test_parts_differ() -> None:
 
 
 def test_functions_of_all_sides_exist() -> None:
-    """Peers are not installed here, so their files are read."""
+    """The peers are not installed here, so the test reads their files."""
     for one in ALL:
         for side in (one.ours, *one.theirs, *([one.limit] if one.limit else [])):
             module, _, name = side.function.partition(":")

@@ -1,4 +1,4 @@
-"""What a step or a row of each method costs: every method has a measure to come, or a reason."""
+"""Every method has a measured cost of a step or row, or a reason why not."""
 
 from __future__ import annotations
 

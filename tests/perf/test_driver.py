@@ -1,4 +1,4 @@
-"""The arithmetic of comparisons, and their processes, with a fake one."""
+"""The arithmetic of comparisons, and their processes with a fake worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FAKE = "perf.ours.jobs:command"
 
 
 def test_ratio_is_of_pairs() -> None:
-    """Theirs over ours in each pair; not of the medians, which would be 2."""
+    """The ratio of theirs to ours is per pair; that of the medians would be 2."""
     found = driver.ratio([1.0, 2.0, 4.0], [3.0, 4.0, 4.0])
     assert found == (2.0, 1.0, 3.0)
     assert driver.ratio([1.0, 10.0], [2.0, 10.0]).middle == 1.5

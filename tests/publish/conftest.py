@@ -1,4 +1,4 @@
-"""A small crate, made once."""
+"""A small crate, shared by the tests of publishing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of ways to change a small crate, each of which `verify` has to find, or may overlook."""
+"""Mutations of a small crate, each of which `verify` has to find or may ignore."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.publish.hostile_crates import (
 
 
 def _each(name: str, *documents: str) -> list[Mutation]:
-    """Return a mutation for each text in the place of a file."""
+    """Return one mutation per text, which replaces a file by it."""
     return [
         Mutation(f"{name} is {text[:20]!r}", lambda crate, text=text: write(crate / name, text))
         for text in documents
@@ -75,7 +75,7 @@ def _double_member(crate: Path) -> None:
 
 
 def _bomb(members: dict[str, bytes]) -> None:
-    """Claim 16 EB in a frame of a few bytes."""
+    """Write a frame of a few bytes that claims 16 EB."""
     frame = bytearray(b"\x28\xb5\x2f\xfd\xe0" + b"\xff" * 7 + b"\x0f" + b"\x01\x00\x00")
     members["score/c/0/0/0"] = bytes(frame)
 

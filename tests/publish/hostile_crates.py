@@ -1,4 +1,4 @@
-"""Change a crate in the ways of somebody who wants it to be believed, or to do harm."""
+"""Change a crate as an attacker would, to forge results or to do harm."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Change = Callable[[Path], object]
 
 
 class Mutation(NamedTuple):
-    """A change of a crate: its name, what it does, and whether all checksums are written again.
+    """A change of a crate. sealed: whether all checksums are rewritten afterwards.
 
-    harmless: it changes nothing that a crate is verified for.
+    harmless: the change affects nothing that `verify` checks.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Mutation(NamedTuple):
 
 
 def copy(crate: Path, target: Path) -> Path:
-    """Copy a crate by hard links, which `write` replaces."""
+    """Copy a crate by hard links; `write` replaces them instead of changing the original."""
     return Path(shutil.copytree(crate, target, copy_function=os.link))
 
 
 def without_code(crate: Path, target: Path) -> Path:
-    """Copy a crate with one file of its code, so that it is quick to check, and seal it."""
+    """Copy a crate with a single code file, so that checks are quick, and seal it."""
     copy(crate, target)
     for path in (target / "src").rglob("*"):
         if path.is_file() and path.relative_to(target).as_posix() != INIT:
@@ -57,14 +57,14 @@ def without_code(crate: Path, target: Path) -> Path:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file anew, which leaves other links to the old one alone."""
+    """Replace a file, so that hard links to the old one keep its content."""
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def seal(crate: Path) -> None:
-    """Write all checksums again, as far as the metadata can still be read."""
+    """Rewrite all checksums, as far as the metadata can be read."""
     listed = crate / "studies/toy" / SUMS
     if listed.is_file():
         write(listed, result_files.checksums(result_files.of_study(crate, "toy")))
@@ -79,7 +79,7 @@ def seal(crate: Path) -> None:
 
 
 def _describe(crate: Path, files: dict[str, Path]) -> None:
-    """Write the checksums of all files into the metadata; of no others, if these can be read."""
+    """Make the metadata describe exactly these files, with checksums, if it can be read."""
     try:
         document = json.loads((crate / METADATA).read_text())
         graph = document["@graph"]
@@ -96,11 +96,11 @@ def _describe(crate: Path, files: dict[str, Path]) -> None:
         ]
         write(crate / METADATA, json.dumps(document))
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
-        pass  # no metadata that anybody could seal
+        pass  # metadata that cannot be sealed
 
 
 def replaced(name: str, old: str, new: str) -> Change:
-    """Return the change of a text in a file, which must be there."""
+    """Return a change that replaces a text, which must occur, in a file."""
 
     def change(crate: Path) -> None:
         text = (crate / name).read_text()
@@ -111,7 +111,7 @@ def replaced(name: str, old: str, new: str) -> Change:
 
 
 def with_json(name: str, *place: str | int, value: Any = None, remove: bool = False) -> Change:
-    """Return the change of a value in a file of JSON."""
+    """Return a change of a value in a JSON file."""
 
     def change(crate: Path) -> None:
         document = json.loads((crate / name).read_text())
@@ -132,7 +132,7 @@ def put(document: Any, place: tuple[str | int, ...], value: Any, remove: bool = 
 
 
 def in_zip(name: str, change: Callable[[dict[str, bytes]], object], **options: Any) -> Change:
-    """Return the change of the members of a store."""
+    """Return a change of the members of a zip."""
 
     def changed(crate: Path) -> None:
         with zipfile.ZipFile(crate / name) as archive:
@@ -154,7 +154,7 @@ def pack(path: Path, members: list[tuple[str, bytes]], compression: int = 0) -> 
 def in_spec(
     *place: str | int, value: Any = None, remove: bool = False, store: str = STORE
 ) -> Change:
-    """Return the change of a value in the spec of a store."""
+    """Return a change of a value in the spec of a store."""
 
     def change(members: dict[str, bytes]) -> None:
         head = json.loads(members["zarr.json"])
@@ -167,7 +167,7 @@ def in_spec(
 
 
 def in_node(array: str, *place: str | int, value: Any, store: str = STORE) -> Change:
-    """Return the change of a value in zarr's metadata of an array, or of the whole store."""
+    """Return a change of a value in zarr's metadata of an array, or of the whole store."""
 
     def change(members: dict[str, bytes]) -> None:
         name = f"{array}/zarr.json".lstrip("/")
@@ -179,7 +179,7 @@ def in_node(array: str, *place: str | int, value: Any, store: str = STORE) -> Ch
 
 
 def of_kind(name: str, make: Callable[[Path], object]) -> Change:
-    """Return the change that puts something else in the place of a file, or beside the files."""
+    """Return a change that replaces a file by something else, or adds it beside the files."""
 
     def change(crate: Path) -> None:
         path = crate / name
@@ -191,7 +191,7 @@ def of_kind(name: str, make: Callable[[Path], object]) -> Change:
 
 
 def bind(path: Path) -> None:
-    """Make a socket; its path may be too long for the system, so it is bound from its folder."""
+    """Make a socket. Bind it from its folder, since its path may be too long for the system."""
     here = os.getcwd()
     os.chdir(path.parent)
     try:
@@ -202,7 +202,7 @@ def bind(path: Path) -> None:
 
 
 def same_meaning(crate: Path, original: Path) -> bool:
-    """Return whether the files that are verified say the same, read by xarray and as text."""
+    """Return whether the verified files have equal content, as read by xarray and as text."""
     for name in (STORE, STREAM):
         mine, theirs = (zarr_zip.read(side / name) for side in (crate, original))
         if not mine.equals(theirs) or _said(mine) != _said(theirs):
@@ -212,13 +212,13 @@ def same_meaning(crate: Path, original: Path) -> bool:
 
 
 def _said(store: xr.Dataset) -> dict[str, Any]:
-    """Return the spec of a store without what says where it was planned."""
+    """Return the spec of a store without the fields that depend on the machine."""
     spec = json.loads(store.attrs["spec"])
     return {key: value for key, value in spec.items() if key not in crate_records.OF_MACHINES}
 
 
 def places(document: Any, place: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Return the places of all values in a document."""
+    """Return the paths of all values in a document."""
     items = (
         document.items()
         if isinstance(document, dict)
@@ -236,7 +236,7 @@ VALUES = [
     None, True, -1, 0, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 10_000, "../../x",
     "/etc/passwd", "\x1b[2J", "\ud800", "~root/x", [], {}, [[]], {"@id": {}}, ["toy"], 10**9,
 ]  # fmt: skip
-"""Values that nobody expects."""
+"""Unexpected values."""
 
 
 def randomly(seed: int) -> Mutation:
@@ -283,7 +283,7 @@ def _random_byte(name: str, choose: random.Random) -> Change:
 
 
 def _random_member(choose: random.Random) -> Callable[[dict[str, bytes]], None]:
-    """Return the change of a byte in a member of a zip, whose checksums are right again."""
+    """Return a change of a byte in a member of a zip, with correct checksums."""
 
     def change(members: dict[str, bytes]) -> None:
         name = choose.choice([one for one in members if not one.endswith("zarr.json")])
@@ -295,7 +295,7 @@ def _random_member(choose: random.Random) -> Callable[[dict[str, bytes]], None]:
 
 
 def _random_node(choose: random.Random, kind: str) -> Callable[[dict[str, bytes]], None]:
-    """Return the change of a value in the spec of a store, or in zarr's metadata of an array."""
+    """Return a change of a value in the spec of a store, or in zarr's metadata of an array."""
 
     def change(members: dict[str, bytes]) -> None:
         if kind == "spec":

@@ -1,4 +1,4 @@
-"""Write a folder of results of one small study, as the workflow does, in a second."""
+"""Write a folder of results of one small study within a second, as the workflow would."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ studies:
 
 
 def make(folder: Path) -> Path:
-    """Write results/small and config/small.yaml below the folder; return the results."""
+    """Write results/small and config/small.yaml to the folder, and return the results."""
     (folder / "config").mkdir(parents=True)
     (folder / "config/small.yaml").write_text(CONFIG)
     results = folder / "results/small"

@@ -31,7 +31,7 @@ from tests.publish import small_results
 
 @pytest.fixture
 def copied(made: Path, tmp_path: Path) -> Path:
-    """Return a copy of the crate, to be changed."""
+    """Return a copy of the crate that tests may change."""
     return Path(shutil.copytree(made / "crate", tmp_path / "crate"))
 
 
@@ -323,7 +323,7 @@ def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
 
 
 def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
-    """Change a file of a crate, and its checksum everywhere."""
+    """Change a file of a crate, and update its checksum everywhere."""
     told, old = folder / crate_metadata.NAME, checksum.sha256(path)
     change(path)
     told.write_text(told.read_text().replace(old, checksum.sha256(path)))

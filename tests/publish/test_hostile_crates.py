@@ -1,4 +1,4 @@
-"""A crate of somebody who wants it believed, or to do harm, is refused with a clear sentence."""
+"""`verify` refuses crates that an attacker forged or made harmful, with a clear message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.publish.hostile_crates import STORE, Mutation
 ALL = [crate_mutations.NOTHING, *TABLE_OF_MUTATIONS, *crate_mutations.RUNS_AT_RANDOM]
 PARTS = 4
 SECONDS = 60
-"""After which a crate counts as one that hangs; the slowest takes a few."""
+"""Time after which a crate counts as hanging; the slowest takes a few seconds."""
 BY_NAME = {one.name: one for one in ALL}
 REFUSED = {
     "a link beside the files": "symbolic link",
@@ -56,16 +56,16 @@ REFUSED = {
     "a billion seeds": "100000",
     "a folder of data": "small.yaml: 1 error",
 }
-"""Mutations that are refused before anything is computed, each with words that say why."""
+"""Mutations that are refused before any computation, with words of the message."""
 
 
 class HungError(BaseException):
-    """A crate took too long; no handler of the code under test takes it for its own."""
+    """A crate took too long. Derives from BaseException so that no handler catches it."""
 
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """End what hangs."""
+    """Raise HungError after the time limit."""
 
     def stop(*_: object) -> None:
         raise HungError
@@ -86,7 +86,7 @@ def honest(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(honest: Path, target: Path, mutation: Mutation) -> Path:
-    """Return a copy of a crate with a mutation, sealed if the mutation is."""
+    """Return a copy of a crate with a mutation, sealed if the mutation asks for it."""
     folder = hostile_crates.copy(honest, target)
     mutation.change(folder)
     if mutation.sealed:
@@ -126,7 +126,7 @@ def test_what_a_crate_says_of_costs_takes_no_run_from_the_draw(
 
 
 def candidates(**seconds: list[float]) -> list[recompute.Candidate]:
-    """Return runs of studies, by the seconds that they would take."""
+    """Return runs of studies by the seconds that they would take."""
     return [
         recompute.Candidate(
             crate_plan.CratedRun(study, "s", f"{study}/{number}", Path(), {}), one, ""
@@ -237,7 +237,7 @@ def _counted(count: Counter[str]) -> list[str]:
 def _outcome(
     folder: Path, original: Path, mutation: Mutation, capsys: pytest.CaptureFixture[str]
 ) -> str:
-    number = "1" if mutation.harmless else "4"  # all runs
+    number = "1" if mutation.harmless else "4"  # 4 are all runs
     try:
         with limited():
             status = main.main(["verify", str(folder), "--sample", number, "--seed", "0"])

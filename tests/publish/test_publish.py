@@ -1,4 +1,4 @@
-"""Only complete studies with their checksums are published, and to no folder with other files."""
+"""Only complete studies with checksums are published, and only to folders without other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published intervals lie in the domain of their metric, and around their mean."""
+"""Published intervals lie in the domain of their metric and contain their mean."""
 
 from __future__ import annotations
 

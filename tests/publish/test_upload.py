@@ -1,4 +1,4 @@
-"""Uploads to servers on this machine: complete, once, and refused without the right key."""
+"""Uploads to local servers are complete and sent once, and need the right key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crates and streams are checked by external validators, in .venv-peers: `make test-peers`."""
+"""External validators check crates and streams, in .venv-peers: `make test-peers`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TERMS_OF_1_1 = {
     "input": f"{BIOSCHEMAS}/ComputationalWorkflow#input",
     "output": f"{BIOSCHEMAS}/ComputationalWorkflow#output",
 }
-"""What a later context, which the library of crates carries, says otherwise."""
+"""Terms that differ in the later context shipped with the library of crates."""
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ COST = {
 
 
 def cube() -> bytes:
-    """Return the bytes of a store with nothing but its spec."""
+    """Return the bytes of a store that contains only its spec."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         spec = json.dumps({"study": "nile"})
@@ -66,7 +66,7 @@ def published(results: Path) -> Path:
 
 
 def change(results: Path, column: str, value) -> None:
-    """Change a number in the summary, as another run would have written it."""
+    """Change a number in the summary, as if another run had written it."""
     rows = pd.DataFrame(ROWS)
     rows.loc[0, column] = value
     write(results, "studies/nile/summary.csv", rows.to_csv(index=False))
@@ -212,7 +212,7 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     change(small, "mean", 0.59)
     write(small, "overview/ledger.csv", "claim,verdict\n")
     study_copy.publish(small, published(small))
-    for place in ("studies/nile", "overview"):  # the second is written when the first has changed
+    for place in ("studies/nile", "overview"):  # written after the first one changed
         origin = json.loads((published(small) / place / result_files.PROVENANCE).read_text())
         assert origin["commit"] and not origin["commit"].endswith("-dirty")
     assert status(small) == 0
@@ -222,7 +222,7 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
 
 @pytest.fixture
 def overview(results: Path) -> Path:
-    """Return the same results with a published overview."""
+    """Publish an overview with the results and return them."""
     write(results, "overview/ledger.csv", "claim,verdict\n")
     write(results, "overview/ledger.png", "drawn")
     assert study_copy.publish(results, published(results)) == {

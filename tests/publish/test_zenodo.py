@@ -1,4 +1,4 @@
-"""Drafts on Zenodo, tested with a stand-in for its documented interface."""
+"""Drafts on Zenodo, tested with a fake of its documented interface."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ABOUT = {
 
 
 class Zenodo(ThreadingHTTPServer):
-    """Deposits in memory, as described on developers.zenodo.org."""
+    """A server with deposits in memory, as described on developers.zenodo.org."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.drafts: list[dict] = []
         self.files: dict[str, bytes] = {}
         self.refuses = ""
-        """The ending of a file's name that is answered with an error of the server."""
+        """The suffix of file names that are answered with a server error."""
         self.puts = 0
         self.instead = b""
-        """What is answered to all, in place of the interface's own answers."""
+        """A fixed answer to all requests, in place of the interface's own."""
 
     @property
     def address(self) -> str:
@@ -77,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def answer(self, status: int, told: object) -> bool:
-        """Return whether the token was right."""
+        """Send an answer, and return whether the token was valid."""
         allowed = self.headers["Authorization"] == f"Bearer {TOKEN}"
         self.send_response(status if allowed else 401)
         self.end_headers()
@@ -176,4 +176,4 @@ def test_an_answer_of_another_form_is_refused_with_the_address(
     server.instead = instead
     assert publish(made) == 2
     told = capsys.readouterr().err
-    assert f"{server.address}/api/deposit/depositions: this is no answer of Zenodo" in told
+    assert f"{server.address}/api/deposit/depositions: this is not an answer of Zenodo" in told

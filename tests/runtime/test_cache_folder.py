@@ -1,4 +1,4 @@
-"""Caches have a folder, also where the home folder cannot be written."""
+"""Caches have a folder even if the home folder is read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warm servers: a job behaves as in a process of its own."""
+"""Warm servers: a job behaves as in its own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import pytest
 from shiftbench.runtime import forkserver_client
 from shiftbench.runtime.cluster import script
 
-# A stand-in for cli.py; the server's children import it instead of ours.
+# Replaces cli.py; the server's children import this module instead.
 CLI = """
 import os, signal, sys, time
 def main(arguments):
@@ -56,12 +56,12 @@ DOORS = (
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300
-"""For what happens sooner or later on any machine."""
+"""Time limit for events that happen sooner or later on any machine."""
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package's doors with another cli, and empty modules in the place of heavy ones."""
+    """Return a copy of the package's entry points with a fake cli and empty slow modules."""
     root = tmp_path_factory.mktemp("package")
     for name in DOORS:
         text = (Path(forkserver_client.__file__).parents[1] / f"{name}.py").read_text()
@@ -80,7 +80,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(package: Path, signals_act: None):
-    """The environment of jobs below `warm --`, with its servers running."""
+    """Yield the environment of jobs under `warm --`, with its servers running."""
     plain = os.environ | {"PYTHONPATH": str(package), "PYTHONWARNINGS": "ignore", "COLOUR": "blue"}
     code = (
         "import sys; from shiftbench.runtime import forkserver_client as warm; "
@@ -126,7 +126,7 @@ def test_job_runs_in_a_fork_of_one_server(environment) -> None:
 
 
 def test_jobs_share_a_folder_of_compiled_code(environment) -> None:
-    """It ends with the server, whatever folder the client's environment names."""
+    """They use the server's folder, whatever folder the client's environment names."""
     named = environment | {"SHIFTBENCH_CLUSTERS": "/elsewhere"}
     folder = environment[forkserver_client.VARIABLE]
     assert _run(named, "clusters").stdout == f"{folder}\n"
@@ -156,7 +156,7 @@ def test_a_server_of_another_checkout_is_none(environment, package, tmp_path) ->
 
 
 def test_a_server_of_another_environment_is_none(environment, tmp_path) -> None:
-    """As outside the container of a job."""
+    """Such as outside the container of a job."""
     venv.create(tmp_path, symlinks=True, with_pip=False)
     command = [str(tmp_path / "bin/python"), *_command("tell")[1:]]
     done = subprocess.run(command, env=environment, input="", capture_output=True, text=True)
@@ -191,7 +191,7 @@ def test_sigterm_of_the_client_reaches_the_child(environment, tmp_path) -> None:
 
 
 def test_signal_reaches_the_child_that_does_not_interrupt_the_wait(environment, tmp_path) -> None:
-    """As one that comes just before the client begins to wait: here another thread gets it."""
+    """Such a signal comes just before the client waits; here another thread receives it."""
     code = (
         "import signal, sys, threading, time\n"
         "threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
@@ -207,7 +207,7 @@ def test_signal_reaches_the_child_that_does_not_interrupt_the_wait(environment, 
 
 
 def test_a_signal_to_all_processes_leaves_the_server_to_its_jobs(environment, tmp_path) -> None:
-    """As a cluster sends it at the end of the time."""
+    """A cluster signals all processes at the end of the time limit."""
     client, child = _start_waiting(environment, tmp_path / "child")
     server = psutil.Process(child).parent()
     for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGHUP, signal.SIGTERM):
@@ -218,7 +218,7 @@ def test_a_signal_to_all_processes_leaves_the_server_to_its_jobs(environment, tm
 
 
 def test_signal_that_follows_the_job_at_once_is_not_lost(environment, tmp_path) -> None:
-    """It ends the job before its handler is there, or the handler acts."""
+    """It ends the job before its handler is installed, or the handler runs."""
     for attempt in range(10):
         arguments = ["wait", str(tmp_path / str(attempt))]
         job = forkserver_client.packed(arguments, os.getcwd(), environment)
@@ -292,7 +292,7 @@ def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
 def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
-    """In a folder of its own: the other tests need their server."""
+    """Use a separate folder, since the other tests need their server."""
     code = "import sys; from shiftbench.runtime import forkserver_client as warm; "
     code += "sys.exit(warm.run(sys.argv[1:]))"
     job = _command("wait", str(tmp_path / "child"))

@@ -1,4 +1,4 @@
-"""A command below `stopping` always ends, and its jobs may save their state."""
+"""A command under `stopping` always ends, and its jobs can save their state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-# A stand-in for Snakemake: starts a job, and on SIGINT no more than waits for it. Its handler does
-# not raise: between the end of a job and Python's note of it, that would lose the exit status.
+# A fake Snakemake that starts a job, and on SIGINT only waits for it. Its handler does not raise:
+# between the end of a job and Python's notice of it, that would lose the exit status.
 COMMAND = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b"command waits\\n"))
@@ -23,8 +23,8 @@ job = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 os.write(1, b"job left with %d\\n" % job.wait())
 sys.exit(1)
 """
-# Lines are written as a whole, since several processes write; and a signal that comes just before
-# a sleep is seen after it, unlike one before signal.pause().
+# Lines are written in one call, since several processes write. A signal just before a sleep is
+# handled after it, unlike one just before signal.pause().
 SAVING = """
 import os, signal, sys, time
 def save(*_):
@@ -51,7 +51,7 @@ RUN = (
 )
 
 PATIENCE_SECONDS = 300
-"""For what happens sooner or later on any machine."""
+"""Time limit for events that happen sooner or later on any machine."""
 
 
 pytestmark = pytest.mark.usefixtures("signals_act")
@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("signals_act")
 
 @contextmanager
 def started(job: str, preparation: str = "", **options) -> Iterator[subprocess.Popen]:
-    """The command with a job that is ready, in a group of its own, as `make` starts it."""
+    """Start the command with a ready job in its own process group, as `make` would."""
     process = subprocess.Popen(
         [sys.executable, "-c", RUN.format(preparation=preparation),
          sys.executable, "-c", COMMAND, job],
@@ -82,7 +82,7 @@ def below(process: subprocess.Popen) -> list[psutil.Process]:
 
 
 def all_end(processes: list[psutil.Process]) -> bool:
-    """Whether all end in time; nobody may be there to ask the system for how they did."""
+    """Return whether all processes end in time; zombies count, since nobody may reap them."""
     patience = time.monotonic() + PATIENCE_SECONDS
     while not all(map(has_ended, processes)) and time.monotonic() < patience:
         time.sleep(0.02)
@@ -98,7 +98,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_lets_the_jobs_save(number: signal.Signals) -> None:
-    """To the group and, as `make` does, once more to the process."""
+    """The signal goes to the group and, as from `make`, once more to the process."""
     with started(SAVING, "stopping.ECHO_SECONDS = 1e9") as process:
         running = below(process)
         os.killpg(process.pid, number)
@@ -169,7 +169,7 @@ def test_signal_to_make_alone_stops_its_run(tmp_path: Path, number: signal.Signa
 
 
 class LastMoments:
-    """Something that is only gone when Python has reset its handlers of signals."""
+    """An object that is deleted after Python has reset its signal handlers."""
 
     def __del__(self) -> None:
         os.write(1, b"last moments\n")
@@ -189,7 +189,7 @@ def test_signal_in_the_last_moments_leaves_the_exit_status() -> None:
 
 
 def test_signal_that_does_not_interrupt_the_wait_stops_the_command() -> None:
-    """As one that comes just before we begin to wait: here another thread gets it."""
+    """Such a signal comes just before the wait; here another thread receives it."""
     other_thread = (
         "import signal, threading, time;"
         "threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start();"
@@ -202,7 +202,7 @@ def test_signal_that_does_not_interrupt_the_wait_stops_the_command() -> None:
 
 
 def test_signal_that_is_ignored_stays_ignored() -> None:
-    """As below nohup."""
+    """Such as under nohup."""
     with started(SAVING, "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)") as process:
         process.send_signal(signal.SIGHUP)
         process.terminate()

@@ -1,4 +1,4 @@
-"""Two processes never share a scratch folder, and the dead keep nothing."""
+"""Two processes never share a scratch folder, and dead processes hold no lock."""
 
 from __future__ import annotations
 

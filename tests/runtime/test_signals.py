@@ -1,4 +1,4 @@
-"""A signal may come at any line of a start: it ends us before there is a job, or it reaches it."""
+"""A signal at any line of a start ends the process before there is a job, or reaches the job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FUNCTIONS = ["run_client", "run_stopping", "run_warm", "run_supervisor"]
 
 
 def interrupted(name: str, number: int, step: int, *deep: str) -> list[interrupting.Outcome]:
-    """The outcomes of a signal at the lines of a function, in the order of the lines."""
+    """Return the outcomes of a signal at the lines of a function, in order."""
     command = [sys.executable, "-m", "tests.interrupting", name, str(int(number)), str(step), *deep]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -27,7 +27,7 @@ def interrupted(name: str, number: int, step: int, *deep: str) -> list[interrupt
 
 
 def check(name: str, number: int, outcomes: list[interrupting.Outcome]) -> None:
-    """Ended by the signal up to a line, with nothing started; stopped in good order after it."""
+    """Assert that signals kill the process before it starts anything, and stop it cleanly later."""
     stopped = interrupting.ANSWER if name == "run_client" else 128 + number
     taken_over = [outcome.status for outcome in outcomes].index(stopped)
     assert taken_over > 0
@@ -49,7 +49,7 @@ def test_signal_at_many_lines(name: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signal_at_every_line(name: str, number: signal.Signals) -> None:
-    """Those of the standard library that start processes, too."""
+    """Include lines of the standard library that start processes."""
     outcomes = interrupted(name, number, 1, "deep")
     assert len({outcome.place for outcome in outcomes}) > 40
     check(name, number, outcomes)

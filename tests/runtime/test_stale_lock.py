@@ -1,4 +1,4 @@
-"""The lock of a dead Snakemake is removed; that of a living or an unknown one stays."""
+"""The lock of a dead Snakemake is removed; that of a living or unknown one stays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def entered(folder: Path) -> Iterator[tuple[subprocess.Popen, list[str]]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Snakemake's folder, with a lock."""
+    """Return Snakemake's folder with a lock."""
     (tmp_path / "locks").mkdir()
     (tmp_path / "locks/0.output.lock").write_text("results/a\n")
     return tmp_path

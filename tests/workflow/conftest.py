@@ -1,4 +1,4 @@
-"""A copy of the repository in which a workflow has run, for all that asks what runs again."""
+"""A copy of the repository in which a workflow has run, shared by tests of reruns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COMMENT = (START, f"{START}# A comment.\n\n")
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository in which the workflow has run."""
+    """Return a copy of the repository in which the workflow has run."""
     folder = copies.faked(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
     done = copies.snakemake(folder)
     assert done.returncode == 0, done.stdout
@@ -54,7 +54,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def edit(finished: Path) -> Iterator[Callable[..., None]]:
-    """Replaces text in a file of the copy, until the test is over."""
+    """Yield a function that replaces text in a file of the copy until the end of the test."""
     originals: dict[Path, str] = {}
 
     def replace(name: str, *replacements: tuple[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""docs/clusters.md: its commands run, and give the bytes that one machine gives."""
+"""The commands of docs/clusters.md run, and give the same bytes as one machine."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILI
 
 
 def command(word: str) -> list[str]:
-    """The one command of the page with a word, less the program."""
+    """Return the arguments of the only command on the page that contains a word."""
     (found,) = [line for line in COMMANDS if word in line]
     return shlex.split(found)[1:]
 
 
 def test_every_command_of_the_page_is_run_by_a_test() -> None:
-    """The first by tests/test_docs.py, the second by tests/test_nodes.py."""
+    """tests/test_docs.py runs the first command, tests/test_nodes.py the second."""
     programs = [line.partition(" --")[0] for line in COMMANDS]
     ours = ".venv/bin/snakemake"
     assert programs == [ours, "make wheelhouse", ours, ours]
 
 
 def run(folder: Path, *arguments: str) -> None:
-    """Snakemake on the config of the folder; what it says of steps of ten seconds takes one."""
+    """Run Snakemake on the folder's config, with shorter delays than the page has."""
     config = ["--configfile", "config/mine.yaml", "--latency-wait", "5"]
     quick = ["--seconds-between-status-checks", "1"]
     source = folder / "src"
@@ -52,14 +52,14 @@ def run(folder: Path, *arguments: str) -> None:
 
 
 def made(results: Path) -> dict[str, bytes]:
-    """Stores, tables and scores below a folder of results, by name."""
+    """Return stores, tables and scores in a folder of results, by name."""
     files = [path for path in results.rglob("*") if path.suffix in (".zip", ".csv", ".md")]
     return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository in which the workflow has run, as on one machine."""
+    """Return a copy of the repository in which the workflow has run on one machine."""
     folder = copies.repository(tmp_path_factory.mktemp("copy") / "here", CONFIG)
     run(folder, "--cores", "1")
     return folder

@@ -1,4 +1,4 @@
-"""A run on a GPU asks the scheduler for one, and no other job does."""
+"""A run on a GPU requests one from the scheduler, and no other job does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ studies:
 def test_slurm_is_asked_for_a_gpu_for_the_runs_that_want_one(tmp_path) -> None:
     folder = copies.repository(tmp_path / "copy", CONFIG)
     rules = folder / "workflow/rules/run.smk"
-    # What has a message is shown without its resources.
+    # Snakemake shows jobs with a message without their resources.
     rules.write_text(re.sub(r" +message:\n.*\n", "", rules.read_text()))
     options = ("--profile", "profiles/slurm", "--dry-run", "--quiet", "host")
     arguments = (*options, "--configfile", "config/mine.yaml")

@@ -1,4 +1,4 @@
-"""The user projects of examples/, each from a copy outside the repository."""
+"""The user projects in examples/, each in a copy outside the repository."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
-    """What `python -m MODULE` says, in a copy of a project."""
+    """Return the output of `python -m MODULE` in a copy of a project."""
     done = forked.python(module, *arguments, cwd=folder, source=ROOT / "src")
     assert done.returncode == status, done.stdout[-3000:]
     return done.stdout
 
 
 def snakemake(folder: Path, *arguments: str) -> list[str]:
-    """The messages of the jobs that run, or would."""
+    """Return the messages of the jobs that run, or would run."""
     source = str(ROOT / "workflow" / "Snakefile")
     options = ["--configfile", "config.yaml", "-d", "elsewhere", "--cores", "2", *arguments]
     started = [sys.executable, "-m", "snakemake", "-s", source, *options]
@@ -32,14 +32,14 @@ def snakemake(folder: Path, *arguments: str) -> list[str]:
 
 
 def copied(name: str, folder: Path) -> Path:
-    """A copy of a project, without what ran in it."""
+    """Copy a project without files from earlier runs."""
     made = shutil.ignore_patterns("__pycache__", "results", ".snakemake")
     return shutil.copytree(ROOT / "examples" / name, folder / name, ignore=made)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
-    """The project of an own method, of which all has run."""
+    """Return a copy of the own_method project in which the workflow has run."""
     folder = copied("own_method", tmp_path_factory.mktemp("user"))
     snakemake(folder)
     return folder

@@ -1,7 +1,7 @@
 """The whole workflow is killed or stopped in the middle of its jobs, and started again.
 
-Real jobs, in a copy of the repository whose harness has a place to stall added: where the
-environment names a FIFO, a run meets the test there before its fourth task, for ever.
+Real jobs run in a copy of the repository whose harness can stall: if the environment names a FIFO,
+a run notifies the test there before its fourth task and waits forever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.workflow import copies
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("signals_act")]
 
 PATIENCE_SECONDS = 300
-"""For what happens sooner or later on any machine."""
+"""Time limit for events that happen sooner or later on any machine."""
 CONFIG = """\
 seeds_per_job: 1
 streams:
@@ -59,18 +59,18 @@ def _stalling(blocks: RowBlocks, now: Position, meter: Meter) -> Position | None
 RowBlocks.advance = _stalling
 """
 JOBS = 2
-"""At a time."""
+"""The number of parallel jobs."""
 PARTS = {
     "make": "make run",
     "shiftbench": "-m shiftbench run",
     "snakemake": "-m snakemake --snakefile",
 }
-"""What is in the command line of a process that is killed alone, and of no other one."""
+"""Text that identifies the process to kill by its command line."""
 
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The copy; nothing has run in it."""
+    """Return the copy, in which nothing has run yet."""
     folder = copies.repository(tmp_path_factory.mktemp("kill") / "repository", CONFIG)
     with (folder / "src/shiftbench/evaluation/running/harness.py").open("a") as harness:
         harness.write(PLACE_TO_STALL)
@@ -80,7 +80,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(repository: Path) -> dict[str, bytes]:
-    """The results of a workflow that nobody disturbed."""
+    """Return the results of an uninterrupted workflow."""
     make = start(repository)
     said, _ = make.communicate(timeout=PATIENCE_SECONDS)
     assert make.returncode == 0, said
@@ -88,7 +88,7 @@ def whole(repository: Path) -> dict[str, bytes]:
 
 
 def start(repository: Path, **environment: str) -> subprocess.Popen:
-    """`make run` in a group of its own, as a shell starts it."""
+    """Start `make run` in its own process group, as a shell would."""
     tools = Path(sys.executable).parent
     return subprocess.Popen(
         ["make", "run", f"BIN={tools}", "STAMP=installed", "CONFIG=config/mine.yaml",
@@ -99,21 +99,21 @@ def start(repository: Path, **environment: str) -> subprocess.Popen:
 
 
 def results(repository: Path) -> dict[str, bytes]:
-    """All stores, tables and their seals by name, and whatever else a kill could have left.
+    """Return all stores, tables and checksums by name, and any files that a kill could leave.
 
-    Not the seals of measured times, which differ between any two runs.
+    Checksums of measured times are omitted, since they differ between any two runs.
     """
     folder = repository / "results/mine"
     kinds = (".zip", ".csv", ".md")
     paths = [p for p in folder.rglob("*") if p.suffix in kinds or p.name.startswith(".")]
     paths = [path for path in paths if not path.name.endswith(".cost.json.sha256")]
-    paths += folder.glob("scratch/*")  # and none of these is a folder
+    paths += folder.glob("scratch/*")  # a folder that is left would fail here
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 @contextmanager
 def stalled(repository: Path, fifo: Path) -> Iterator[tuple[subprocess.Popen, list]]:
-    """`make run` from the start, with jobs in the middle of their tasks, and its processes."""
+    """Start `make run` afresh; yield it and its processes once jobs are within their tasks."""
     shutil.rmtree(repository / "results")
     os.mkfifo(fifo)
     meeting = os.open(fifo, os.O_RDWR)
@@ -131,7 +131,7 @@ def stalled(repository: Path, fifo: Path) -> Iterator[tuple[subprocess.Popen, li
 
 
 def goes_on(repository: Path, whole: dict[str, bytes]) -> str:
-    """Checks that `make run` alone ends as if nothing had happened; what it says."""
+    """Assert that `make run` completes with the uninterrupted results; return its output."""
     make = start(repository)
     said, _ = make.communicate(timeout=PATIENCE_SECONDS)
     assert make.returncode == 0, said

@@ -1,4 +1,4 @@
-"""`make` passes on the config, whatever its path; each of its targets does something."""
+"""`make` passes on the config, whatever its path, and each target does something."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_make_takes_a_config_whose_path_has_to_be_quoted(
     (tmp_path / "python").chmod(0o755)
     (tmp_path / "installed").touch()
     config = "my configs (2)/it's $HOME & more/walk.yaml"
-    # As from a shell, not as from the make that runs the tests.
+    # as from a shell, and not from the make that runs the tests
     environment = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         ["make", target, f"BIN={tmp_path}", f"STAMP={tmp_path}/installed",

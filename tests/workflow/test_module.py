@@ -1,6 +1,6 @@
-"""Our workflow as a module of another one, through Snakemake itself.
+"""The workflow as a module of another one, run by Snakemake.
 
-The jobs only make their files, but for the last test, whose jobs are the real ones.
+Jobs only make their files, except in the last test, which runs the real ones.
 """
 
 from __future__ import annotations
@@ -65,21 +65,21 @@ def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def _plan(folder: Path, *arguments: str) -> set[str]:
-    """The messages of the jobs that would run."""
+    """Return the messages of the jobs that would run."""
     done = _snakemake(folder, "--dry-run", *arguments)
     assert done.returncode == 0, done.stdout
     return {job for job in copies.jobs(done.stdout) if not job.endswith(" done")}
 
 
 def _files(folder: Path) -> set[str]:
-    """The files below a folder that are not hidden."""
+    """Return the files in a folder that are not hidden."""
     found = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
     return {str(file) for file in found if not any(part[0] == "." for part in file.parts)}
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository whose jobs only make their files."""
+    """Return a copy of the repository whose jobs only make their files."""
     folder = copies.faked(tmp_path_factory.mktemp("copy") / "it's a checkout", MINE)
     shutil.copy(copies.ROOT / "config/embedded.yaml", folder / "config")
     source = folder / "src/shiftbench"
@@ -92,7 +92,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def parent(checkout: Path, tmp_path: Path) -> Path:
-    """A workflow that has ours as a module."""
+    """Return a workflow that includes ours as a module."""
     folder = tmp_path / "parent"
     folder.mkdir()
     (folder / "Snakefile").write_text(PARENT.format(checkout=checkout))
@@ -211,7 +211,7 @@ use rule * from bench
 
 @pytest.mark.long
 def test_the_layout_of_snakedeploy(checkout, tmp_path):
-    """Several config files are merged by Snakemake, for the parent."""
+    """Snakemake merges several config files for the parent."""
     for name, text in {
         "workflow/Snakefile": DEPLOYED.format(checkout=checkout),
         "config/config.yaml": MINE,

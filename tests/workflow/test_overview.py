@@ -1,4 +1,4 @@
-"""What a changed claim plans, through Snakemake itself, on a copy whose jobs only make files."""
+"""The jobs that Snakemake plans after a claim changes, on a copy whose jobs only make files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ steps-are-found:
 
 
 def _snakemake(folder: Path, *arguments: str) -> set[str]:
-    """The messages of the jobs that Snakemake plans or runs."""
+    """Return the messages of the jobs that Snakemake plans or runs."""
     done = copies.snakemake(folder, *arguments)
     assert done.returncode == 0, done.stdout
     return set(copies.jobs(done.stdout))
@@ -46,7 +46,7 @@ def _snakemake(folder: Path, *arguments: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository in which the workflow has run; `said`: the jobs that ran."""
+    """Return a copy of the repository in which the workflow has run; `said` lists its jobs."""
     folder = copies.faked(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
     methods = (copies.ROOT / "config/methods/li2021vbs.yaml").read_text()
     for name, text in (("claims", CLAIMS), ("methods", methods)):
@@ -58,7 +58,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def claims(finished: Path) -> Iterator[Path]:
-    """The file of claims, which is as it was after the test."""
+    """Yield the file of claims, and restore it after the test."""
     path = finished / "config/claims/li2021vbs.yaml"
     yield path
     path.write_text(CLAIMS)

@@ -1,4 +1,4 @@
-"""Texts and images of one's own, in a folder of one's own, through Snakemake."""
+"""A user's texts and images, in a user's folder, through Snakemake."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from shiftbench.cli import main
-from tests import forked, own_words
-from tests.workflow.copies import ROOT
+from tests import own_words
+from tests.workflow.copies import snakemake_in
 
 CONFIG = """\
 studies:
@@ -36,7 +36,7 @@ studies:
 
 
 def pictures(folder: Path) -> None:
-    """Two days of bars on a dark ground, then a day of dark bars."""
+    """Draw two days of bright bars on a dark ground, then a day of dark bars."""
     random = np.random.default_rng(0)
     for day in range(3):
         for kind in ("lying", "standing"):
@@ -50,28 +50,21 @@ def pictures(folder: Path) -> None:
                 picture.save(folder / f"day-{day + 1}" / kind / f"{number}.png")
 
 
-def snakemake(folder: Path, *arguments: str) -> str:
-    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "mine.yaml")
-    done = forked.python("snakemake", *options, *arguments, cwd=folder, source=ROOT / "src")
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 @pytest.mark.long
 def test_from_pictures_to_a_figure_and_only_another_content_runs_again(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     pictures(folder / "pictures")
     (folder / "mine.yaml").write_text(CONFIG)
-    snakemake(folder)
+    snakemake_in(folder, "mine.yaml")
     study = folder / "results/mine/studies/days"
     assert (study / "figures/tasks-learnt.png").stat().st_size > 1e4
     scores = pd.read_csv(study / "summary.csv").set_index("metric")["mean"]
     assert scores["acc"] > 0.8
 
     moved = folder.rename(tmp_path / "elsewhere")
-    assert "Nothing to be done" in snakemake(moved)
+    assert "Nothing to be done" in snakemake_in(moved, "mine.yaml")
     (moved / "pictures/day-2/lying/7.png").unlink()
-    planned = snakemake(moved, "--dry-run")
+    planned = snakemake_in(moved, "mine.yaml", "--dry-run")
     assert "Building stream days" in planned and "Running days: joint" in planned
 
 

@@ -1,4 +1,4 @@
-"""A CSV of the user's own to a figure of its changepoints, from a folder outside the checkout."""
+"""From a user's CSV to a figure of its changepoints, outside the checkout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
-from tests import forked
 from tests.workflow import copies
 from tests.workflow.copies import ROOT
 
@@ -22,27 +21,20 @@ MARKS = '{"ann": [45, 90], "bob": [44]}'
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """The example in a folder of its own, with a space in its name."""
+    """Copy the example to a folder with a space in its name, and change to it."""
     place = tmp_path / "my series"
     shutil.copytree(ROOT / "examples" / "series", place)
     monkeypatch.chdir(place)
     return place
 
 
-def snakemake(*arguments: str) -> str:
-    options = ("-s", ROOT / "Snakefile", "--configfile", "changes.yaml", "--cores", "2")
-    done = forked.python("snakemake", *options, *arguments, cwd=Path.cwd(), source=ROOT / "src")
-    assert done.returncode == 0, done.stdout[-3000:]
-    return done.stdout
-
-
 def planned() -> list[str]:
-    """The messages of the jobs of a dry run, without those of targets."""
-    return copies.jobs(snakemake("--dry-run"))
+    """Return the messages of the jobs of a dry run, without those of targets."""
+    return copies.jobs(copies.snakemake_in(Path.cwd(), "changes.yaml", "--dry-run"))
 
 
 def changepoints() -> dict[str, list[int]]:
-    """Found by each method, numbered from 0."""
+    """Return the changepoints found by each method, numbered from 0."""
     place = Path("results/changes/studies/visits")
     spec = {"study": "visits", "title": "Visits"}
     streams = [Path("results/changes/streams/visits.zarr.zip")]
@@ -54,7 +46,7 @@ def changepoints() -> dict[str, list[int]]:
 @pytest.mark.long
 def test_a_csv_becomes_a_figure_of_its_changes(folder):
     assert len((folder / "changes.yaml").read_text().splitlines()) <= 10
-    snakemake("visits")
+    copies.snakemake_in(Path.cwd(), "changes.yaml", "visits")
     figures = folder / "results" / "changes" / "studies" / "visits" / "figures"
     assert {one.name for one in figures.glob("*.png")} == {"changepoints.png", "segmentation.png"}
     found = changepoints()
@@ -81,7 +73,7 @@ def test_check_looks_into_the_files(folder):
 
 
 def refused() -> str:
-    """What `check` says of the config, which it refuses."""
+    """Return the message with which `check` refuses the config."""
     with pytest.raises(UserError) as error:
         user.check(argparse.Namespace(config=Path("changes.yaml")))
     return str(error.value)

@@ -1,4 +1,4 @@
-"""A table of one's own in a folder of one's own, from the file to its changes."""
+"""A user's table in a user's folder, from the file to its changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import pytest
 
 from shiftbench.cli import main
 from shiftbench.evaluation.artefacts import changepoint_dates
-from tests import forked, own_data
+from tests import own_data
+from tests.workflow.copies import ROOT, snakemake_in
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "table"
+CONFIG = "changes.yaml"
 CHANGES = ["2024-04-20", "2024-06-24"]
-"""Days on which the price of the example begins to follow another rule."""
+"""Days on which the price of the example starts to follow another rule."""
 CLOSE = 3
-"""Rows between a change and where it is found."""
+"""The largest number of rows between a true change and its estimate."""
 
 
 @pytest.fixture
@@ -26,16 +27,9 @@ def folder(tmp_path: Path) -> Path:
     return shutil.copytree(EXAMPLE, tmp_path / "prices")
 
 
-def snakemake(folder: Path, *arguments: str) -> str:
-    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "changes.yaml")
-    done = forked.python("snakemake", *options, *arguments, cwd=folder, source=ROOT / "src")
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 @pytest.mark.long
 def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder: Path) -> None:
-    said = snakemake(folder)
+    said = snakemake_in(folder, CONFIG)
     assert "prices: 93 % of the values for BOCPD, only 88 % for Static regression lie" in said
     study = folder / "results/changes/studies/prices"
     assert (study / "figures/error-over-time.png").stat().st_size > 1e4
@@ -43,15 +37,15 @@ def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder:
     assert dates["time"].tolist() == CHANGES and dates["probability"].min() > 0.9
 
     moved = folder.rename(folder.with_name("elsewhere"))
-    assert "Nothing to be done" in snakemake(moved)
+    assert "Nothing to be done" in snakemake_in(moved, CONFIG)
     lines = (moved / "prices.csv").read_text().splitlines()
     (moved / "prices.csv").write_text("\n".join(lines[:-10]))
-    planned = snakemake(moved, "--dry-run")
+    planned = snakemake_in(moved, CONFIG, "--dry-run")
     assert "Building stream prices" in planned and "Running prices: bocpd-table" in planned
 
 
 def planted(noise: float, scales: list[float], rows: int = 230) -> str:
-    """A table with two changes: a target that follows features by other rules from then on."""
+    """Return a table whose target follows other rules after each of two changes."""
     random = np.random.default_rng(len(scales))
     inputs = (random.normal(size=(rows, len(scales))) + 5) * scales
     rules = 3 * noise * random.normal(size=(3, len(scales))) / scales

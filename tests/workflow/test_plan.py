@@ -1,6 +1,6 @@
-"""`shiftbench plan` names the jobs that Snakemake then plans, and what has changed.
+"""`shiftbench plan` names the jobs that Snakemake then plans, and the changes.
 
-On a copy of the repository whose jobs only make their files, as in test_rerun.
+It runs on a copy of the repository whose jobs only make their files, as in test_rerun.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tests import forked
 from tests.workflow import copies
 from tests.workflow.conftest import COMMENT
 
-# As `python -m shiftbench` is another program in the copy.
+# In the copy, `python -m shiftbench` is the fake program.
 PROGRAM = "import sys; from shiftbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 def _planned(folder: Path) -> list[dict]:
-    """The jobs of `shiftbench plan`, as the copy's own code tells them."""
+    """Return the jobs of `shiftbench plan`, run with the copy's own code."""
     (folder / "program.py").write_text(PROGRAM)
     arguments = ("plan", "config/mine.yaml", "--json")
     done = forked.python("program", *arguments, cwd=folder, source=folder / "src")
@@ -30,7 +30,7 @@ def _planned(folder: Path) -> list[dict]:
 
 
 def _dry(folder: Path) -> Counter[str]:
-    """How many jobs of each rule Snakemake would run."""
+    """Return how many jobs of each rule Snakemake would run."""
     done = copies.snakemake(folder, "--dry-run", "--quiet", "reason")
     assert done.returncode == 0, done.stdout
     lines = done.stdout.partition("-------  -------\n")[2] or done.stdout.partition("--\n")[2]
@@ -41,7 +41,7 @@ def _dry(folder: Path) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def ours(finished: Path) -> Path:
-    """The copy in which the workflow has run."""
+    """Return the copy in which the workflow has run, with nothing left to plan."""
     assert not _planned(finished)
     return finished
 

@@ -1,4 +1,4 @@
-"""What the workflow refuses, it refuses with one message and before any job."""
+"""The workflow refuses a config with one message and before any job."""
 
 from __future__ import annotations
 

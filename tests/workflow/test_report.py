@@ -1,4 +1,4 @@
-"""Text of a config is text in the report: it runs no script and includes no file."""
+"""Config text is plain text in the report: it cannot run scripts or include files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HOSTILE = [
 
 
 def shown(template: str, spec: dict[str, str], output: Path) -> str:
-    """Return the caption as Snakemake makes it: by Jinja, then by docutils."""
+    """Return the caption as rendered by Snakemake: first by Jinja, then by docutils."""
     snakemake = SimpleNamespace(params=SimpleNamespace(spec=SimpleNamespace(**spec)))
     snakemake.output = [str(output)]
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
     text = environment.from_string((REPORT / template).read_text()).render(snakemake=snakemake)
-    settings = {"report_level": 2, "halt_level": 2}  # a warning is an error
+    settings = {"report_level": 2, "halt_level": 2}  # warnings are errors
     return publish_parts(text, writer="html", settings_overrides=settings)["body"]
 
 

@@ -1,6 +1,6 @@
-"""What runs again after a change, through Snakemake itself, on a copy of the repository.
+"""Which jobs run again after a change, by Snakemake on a copy of the repository.
 
-The jobs of the copy only make their files; plans depend on specs, which are the real ones.
+Jobs of the copy only make their files; plans depend on specs, which are the real ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IMAGES_AFTER_RUNS = {
 
 
 def _plan(folder: Path, *targets: str) -> set[str]:
-    """The jobs that would run for the targets, or for all, by their messages."""
+    """Return the messages of the jobs that would run for the targets, by default for all."""
     targets = targets or ("all", "toy-study", "image-study")
     done = copies.snakemake(folder, "--dry-run", *targets)
     assert done.returncode == 0, done.stdout
@@ -40,7 +40,7 @@ def _plan(folder: Path, *targets: str) -> set[str]:
 
 
 def _nameless(plan: set[str]) -> set[str]:
-    """The jobs, but without the digests in the names of warm-ups."""
+    """Return the messages without the digests in the names of warm-ups."""
     return {re.sub("-[0-9a-f]{8} on ", " on ", job) for job in plan}
 
 
@@ -143,7 +143,7 @@ def test_stream_setting_plans_the_stream_and_all_after_it(finished: Path, edit: 
 
 @pytest.mark.long
 def test_missing_store_is_made_again_though_all_after_it_is_there(finished: Path) -> None:
-    """A killed rerun leaves it so: Snakemake removes the old store before the job starts."""
+    """A killed rerun causes this: Snakemake removes the old store before the job starts."""
     store = finished / "results/mine/runs/toy-study/steps/search/2-3.zarr.zip"
     content = store.read_text()
     store.unlink()

@@ -1,4 +1,4 @@
-"""How often Snakemake looks for a next job."""
+"""How often Snakemake's scheduler looks for the next job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ studies:
 
 
 def looks(folder: Path, *arguments: str) -> int:
-    """Runs a stream, six runs, their summary and the study; how often it looked for a job."""
+    """Run a study of six runs on one stream; return how often Snakemake looked for a job."""
     (folder / "mine.yaml").write_text(CONFIG)
     done = subprocess.run(
         [sys.executable, "-m", "shiftbench", "warm", "--",
@@ -40,7 +40,7 @@ def looks(folder: Path, *arguments: str) -> int:
 
 @pytest.mark.long
 def test_once_a_job_unless_a_limit_is_asked_for(tmp_path: Path) -> None:
-    """The limit holds then, whose timer of a second looks again after each job."""
+    """The limit works then; its one-second timer triggers another look after each job."""
     free, limited = tmp_path / "free", tmp_path / "limited"
     free.mkdir()
     limited.mkdir()

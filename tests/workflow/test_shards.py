@@ -1,4 +1,4 @@
-"""Streams of text through the workflow: shards as jobs, equal bytes for any number of them."""
+"""Streams of text through the workflow: shards are jobs, and their number does not change bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STORES = [f"results/mine/streams/{name}.zarr.zip" for name in ("one", "three")]
 
 
 def workflow(folder: Path, *arguments: str) -> str:
-    """What a call says; with fork servers, as make run has."""
+    """Return the output of a call with fork servers, as in make run."""
     done = subprocess.run(
         [sys.executable, "-m", "shiftbench", "warm", "--",
          sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", *STORES, *arguments,
@@ -59,7 +59,7 @@ def test_shards_are_jobs_and_their_number_changes_no_byte(tmp_path):
     assert said.count("Counting shard") >= 4 and said.count("Merging the shards of three") >= 1
     stores = [(tmp_path / path).read_bytes() for path in STORES]
     trees = [zarr_zip.read_tree(tmp_path / path) for path in STORES]
-    for tree in trees:  # which stream a store is of stands in its attributes
+    for tree in trees:  # a store's attributes name its stream
         tree.attrs.clear()
     xr.testing.assert_identical(*trees)
     assert "Nothing to be done" in workflow(tmp_path, "--dry-run")

@@ -30,7 +30,7 @@ studies:
         plain: {map.strength: [2, 4]}
         fresh: {map.strength: [2, 4]}
 """
-# What has won, whatever the trials are.
+# Fixes the best trial, whatever the trials are.
 CHOICE = """
 if "/choices/" in made[0]:
     Path(made[0]).write_text("the first")
@@ -43,7 +43,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def runs(folder: Path, *targets: str) -> set[str]:
-    """The learners that run now, and what is chosen."""
+    """Return the learners that run now, and the choices that are made."""
     done = copies.snakemake(folder, "--keep-going", *targets)
     assert done.returncode == 0, done.stdout
     lines = [line.partition(": ")[2] for line in done.stdout.splitlines() if line[:4] == "Job "]
@@ -65,8 +65,8 @@ def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy)
     store = copy / "results/mine/runs/tuned-study/digits/plain/0-0.zarr.zip"
     assert f" {made.relative_to(copy)} --output" in store.read_text()
 
-    # Another second trial, which does not win: the choices are made again, but no tuned run.
-    # Snakemake compares contents between its calls, so the trials are a call of their own.
+    # Another second trial, which is not the best: the choices are made again, but no tuned run.
+    # Snakemake compares contents between its calls, so the trials need a call of their own.
     changed = CONFIG.replace("plain: {map.strength: [2, 4]}", "plain: {map.strength: [3, 5]}")
     (copy / "config/mine.yaml").write_text(changed)
     assert runs(copy, "tuned-study-tuning") == {"tuned-study-tuning: plain-1", *choices}

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shiftbench.api.arguments import mapping
+from shiftbench.api.input_error import InputError
+
+ARGUMENTS = ("name", "method", "values", "settings", "model", "classes", "tasks", "seed")
+"""Arguments of the functions of `shiftbench`."""
+
 
 def arguments(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return settings as arguments of the functions of `shiftbench`.
 
     settings: values by the name of a setting, or by ``"component.setting"``.
     """
-    named = dict(settings or {})
+    named = dict(mapping("settings", settings))
+    for key in named:
+        if key in ARGUMENTS:
+            raise InputError(
+                f'settings: "{key}" is not a setting; pass it as an argument beside `settings`'
+            )
     dotted = {key: named.pop(key) for key in [*named] if "." in key}
     return {"settings": dotted, **named}

@@ -6,8 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from shiftbench.evaluation import figure_style
 
@@ -30,23 +32,45 @@ def draw(found: Changepoints) -> Figure:
     )
     canvas = figure_style.figure(HEIGHT * total + 0.3, caption)
     panels = canvas.subplots(total, 1, sharex=True, squeeze=False)[:, 0]
+    labels = found.values.index
+    places = _places(labels)
     for panel, name in zip(panels, found.values.columns, strict=True):
-        _draw_series(panel, found, name)
+        _draw_series(panel, found, name, places)
+    if places is not labels and not isinstance(places, pd.DatetimeIndex):
+        panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+        panels[-1].xaxis.set_major_formatter(lambda at, _: _label(labels, at))
     panels[0].set_title(f"{number} change{'s' * (number != 1)}")
     panels[-1].set_xlabel(str(found.values.index.name or ""))
     return canvas
 
 
-def _draw_series(panel: Axes, found: Changepoints, name: object) -> None:
+def _places(labels: pd.Index) -> pd.Index:
+    """Return where the axis has the labels: numbers and dates at their own place.
+
+    Periods are at their start, times of a zone at its clock, and all others in their order.
+    """
+    if isinstance(labels, pd.PeriodIndex):
+        return labels.to_timestamp()
+    if isinstance(labels, pd.DatetimeIndex):
+        return labels.tz_localize(None)
+    return labels if pd.api.types.is_any_real_numeric_dtype(labels) else pd.RangeIndex(len(labels))
+
+
+def _label(labels: pd.Index, at: float) -> str:
+    """Return the label at a place of the axis; empty between two labels."""
+    return str(labels[int(at)]) if at in range(len(labels)) else ""
+
+
+def _draw_series(panel: Axes, found: Changepoints, name: object, places: pd.Index) -> None:
     """Draw the values, the level of each segment, and the changes."""
-    values, labels = found.values[name].to_numpy(), found.values.index
-    panel.plot(labels, values, color="black", lw=0.9)
+    values = found.values[name].to_numpy()
+    panel.plot(places, values, color="black", lw=0.9)
     ends = [0, *found.frame["position"].tolist(), len(values)]
     for first, last in pairwise(ends):
         level = np.nanmean(values[first:last])
-        panel.plot(labels[[first, last - 1]], [level, level], color=figure_style.COLOURS["orange"])
-    probabilities = found.frame["probability"]
-    for place, probability in zip(found.frame.index, probabilities, strict=True):
+        panel.plot(places[[first, last - 1]], [level, level], color=figure_style.COLOURS["orange"])
+    at = places[found.frame["position"]]
+    for place, probability in zip(at, found.frame["probability"], strict=True):
         alpha = FAINTEST + (1 - FAINTEST) * probability
         panel.axvline(place, color=figure_style.INK, lw=1.0, ls="--", alpha=alpha)
     panel.set_ylabel(str(name))

@@ -10,11 +10,11 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.api import learners
+from shiftbench.api.arguments import array, mapping, refuse_doubled
 from shiftbench.api.definition import Definition, defined
 from shiftbench.api.input_error import InputError
 from shiftbench.api.learners import Form
 from shiftbench.api.steps import Steps
-from shiftbench.config.compatibility_words import listed
 from shiftbench.core import extras
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch
@@ -24,6 +24,7 @@ from shiftbench.evaluation.scoring.changes import Change
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TIMES = (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)
 FEWEST = 3
 """Values of the shortest series."""
 
@@ -98,7 +99,7 @@ def changepoints(
     >>> found.frame["position"].tolist()
     [40]
     """
-    definition = defined(method, named, settings or {}, None)
+    definition = defined(method, named, mapping("settings", settings), None)
     table = _table(values)
     rows = np.flatnonzero(~table.isna().any(axis=1))
     seen = table.to_numpy(float)[rows]
@@ -107,27 +108,43 @@ def changepoints(
 
 
 def _table(values: Any) -> pd.DataFrame:
-    """Return values with their labels, [time, series]. InputError for what is no series."""
+    """Return values with their labels, [time, series]. InputError if they are not a series."""
     if isinstance(values, pd.Series):
         values = values.to_frame(values.name if values.name is not None else "value")
     if not isinstance(values, pd.DataFrame):
-        array = np.asarray(values)
-        if array.ndim not in (1, 2) or not array.size:
-            raise InputError(f"values have the shape {array.shape}; give [n], or [n, series]")
-        names = ["value"] if array.ndim == 1 else range(array.shape[1])
-        values = pd.DataFrame(array.reshape(len(array), -1), columns=list(names))
+        values = _framed(values)
     if values.columns.empty:
         raise InputError("a DataFrame without columns; give a column for each series")
-    if isinstance(values.index, pd.DatetimeIndex) and not values.index.is_monotonic_increasing:
+    refuse_doubled("series", values.columns)
+    if isinstance(values.index, TIMES) and not values.index.is_monotonic_increasing:
         raise InputError("the times are not in their order; sort the values: values.sort_index()")
+    columns = dict(enumerate(values.items()))
+    numbers = {number: _numbers(str(name), column) for number, (name, column) in columns.items()}
+    return pd.DataFrame(numbers, values.index).set_axis(values.columns, axis=1)
+
+
+def _framed(values: Any) -> pd.DataFrame:
+    """Return an array [n] or [n, series] as a frame. InputError for another shape."""
+    found = array("values", values)
+    if found.ndim not in (1, 2) or not found.size:
+        raise InputError(f"values have the shape {found.shape}; give [n], or [n, series]")
+    names = ["value"] if found.ndim == 1 else range(found.shape[1])
+    return pd.DataFrame(found.reshape(len(found), -1), columns=list(names))
+
+
+def _numbers(name: str, column: pd.Series) -> np.ndarray:
+    """Return a series as real numbers, NaN where one is missing. InputError for others."""
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf":
+        return column.to_numpy(float, na_value=np.nan)
     try:
-        return values.astype(float)
-    except (TypeError, ValueError) as error:
-        numbers = values.apply(pd.to_numeric, errors="coerce")
-        names = values.columns[(numbers.isna() & values.notna()).any()]
+        if kind in "cmM":
+            raise TypeError(f"their type is {column.dtype}")
+        return column.astype(object).where(column.notna(), np.nan).to_numpy().astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"values that are no numbers, in {listed(map(str, names))} ({error}); leave such series"
-            " out, or convert them to numbers"
+            f"values that are not numbers, in {name} ({error}); leave such series out, or convert"
+            " them to numbers"
         ) from None
 
 

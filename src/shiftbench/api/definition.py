@@ -7,8 +7,9 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from shiftbench.api.arguments import plain, shown
 from shiftbench.api.input_error import InputError
-from shiftbench.config import component_checks, components, digest, one_stream
+from shiftbench.config import component_checks, components, digest
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.method_needs import PROTOCOL
@@ -78,8 +79,8 @@ def defined(
         if owner is None or not setting:
             message = unknown("component", component, [name for name, _ in items])
             raise InputError(f'settings: "{key}": {message}; write "component.setting"')
-        owner[setting] = one_stream.plain(value)
-    network = None if model is None else _component("model", one_stream.plain(model))
+        owner[setting] = plain(key, value)
+    network = None if model is None else _component("model", plain("model", model))
     return _checked(name, items, network)
 
 
@@ -90,10 +91,10 @@ def _library() -> Library:
 
 def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
     """Return the name of a method and its components with the settings that are not defaults."""
-    if not isinstance(method, Sequence):
-        raise InputError(f"{method!r} is no method; give a name, or a list of components")
+    if not isinstance(method, Sequence) or isinstance(method, bytes):
+        raise InputError(f"{shown(method)} is not a method; give a name, or a list of components")
     if not isinstance(method, str):
-        items = [_component("pipeline", item) for item in one_stream.plain(method)]
+        items = [_component("pipeline", item) for item in plain("pipeline", method)]
         if not items:
             raise InputError("the pipeline is empty; write components, and a learner last")
         return OWN, items
@@ -111,7 +112,7 @@ def _component(place: str, item: Any) -> Component:
     try:
         name, settings = one_component(item)
     except ValueError as error:
-        raise InputError(f"{place}: {item!r}: {error}") from None
+        raise InputError(f"{place}: {shown(item)}: {error}") from None
     return name, dict(settings)
 
 
@@ -131,7 +132,7 @@ def _dotted(settings: Mapping[str, Any], items: list[Component]) -> dict[str, An
         if len(owners) > 1:
             raise InputError(
                 f'several components have a setting "{key}": {listed(owners)}; write'
-                f' settings={{"{owners[0]}": {value!r}}}'
+                f' settings={{"{owners[0]}": {shown(value)}}}'
             )
         found |= dict.fromkeys(owners, value)
     return found

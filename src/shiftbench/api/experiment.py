@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from shiftbench.api import _cached_jobs, _labelled_scores, _own_components, streams
+from shiftbench.api.arguments import plain, refuse_doubled, text
 from shiftbench.api.streams import Stream
-from shiftbench.config import config_file, jobs, one_stream
+from shiftbench.config import config_file, jobs
+from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document
 from shiftbench.core.errors import UserError
@@ -80,6 +83,7 @@ def run(
     >>> dict(scores["score"].sizes)
     {'stream': 1, 'learner': 1, 'metric': 1, 'seed': 2}
     """
+    text("name", name)
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
     with _own_components.of_this_call():
         planned, data = _planned(_config(name, _streams(stream), keys))
@@ -124,12 +128,10 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     """
     if not isinstance(scores, xr.Dataset) or "score" not in scores:
         raise UserError("compare takes what `run` returns, or a study of `load`")
-    for axis in ("stream", "learner", "metric"):  # a single one may have been selected
-        if axis in scores.coords and axis not in scores.dims:
-            scores = scores.expand_dims(axis)
+    scores = _whole_scores(scores)
     names = scores["metric"].values.tolist()
     if metric is not None:
-        refuse_unknown("metric of these scores", metric, names)
+        refuse_unknown("metric of these scores", text("metric", metric), names)
     chosen = ranking.metric(names if metric is None else [metric])
     if chosen is None:
         raise UserError(
@@ -144,6 +146,24 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
         for pair in neighbours.pairs(by_learner, chosen):
             rows.append({"stream": one, **_row(pair)})
     return pd.DataFrame(rows, columns=["stream", *_COLUMNS])
+
+
+def _whole_scores(scores: xr.Dataset) -> xr.Dataset:
+    """Return scores with all dimensions, also those of which a single label was selected.
+
+    UserError for scores with other dimensions, a label twice, or no numbers.
+    """
+    given, axes = scores["score"].dims, _labelled_scores.DIMENSIONS
+    lacking = [one for one in axes if one not in given and one not in scores.coords]
+    others = [str(one) for one in given if one not in axes]
+    if lacking or others:
+        wrong = f"no {listed(lacking)}" if lacking else f"another dimension, {listed(others)}"
+        raise UserError(f"compare: the scores have {wrong}; give them as `run` returns them")
+    if scores["score"].dtype.kind not in "iuf":
+        raise UserError("compare: the scores are not numbers; pass them as `run` returns them")
+    for axis in axes[:3]:
+        refuse_doubled(f"{axis}s", np.atleast_1d(scores[axis].values).tolist())
+    return scores.expand_dims([one for one in axes if one not in given])
 
 
 _COLUMNS = (
@@ -187,7 +207,7 @@ def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Conf
     study["streams"] = {one.name: dict(one.definition) for one in given}
     whole = {"studies": {name: study}} | {key: keys[key] for key in OF_CONFIGS if key in keys}
     file = Path.cwd() / "python.yaml"  # its folder is where paths start; nothing is written
-    document = Document(file, one_stream.plain(whole), None, [])
+    document = Document(file, plain("the study", whole), None, [])
     return config_file.planned(config_file.checked(document, "the study"))
 
 

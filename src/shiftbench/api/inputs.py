@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shiftbench.api.arguments import array, refuse_doubled
 from shiftbench.api.input_error import InputError
 from shiftbench.config.compatibility_words import listed
 
@@ -22,6 +23,9 @@ class Inputs:
 
     def __init__(self, shape: tuple[int, ...], names: Sequence[str] | None) -> None:
         self.shape, self.names = shape, None if names is None else tuple(names)
+        if 0 in shape:
+            raise InputError("a row of no inputs; give None for a series that has none")
+        refuse_doubled("inputs", self.names or ())
 
     @classmethod
     def of_row(cls, x: Any) -> Inputs:
@@ -30,7 +34,7 @@ class Inputs:
             return cls((), None)
         if hasattr(x, "keys"):
             return cls((len(x),), list(x.keys()))
-        return cls(_array(x).shape, None)
+        return cls(_row(x).shape, None)
 
     @classmethod
     def of_rows(cls, rows: Any) -> Inputs:
@@ -39,7 +43,7 @@ class Inputs:
             return cls((), None)
         if hasattr(rows, "columns"):
             return cls((len(rows.columns),), list(rows.columns))
-        return cls(_array(rows).shape[1:], None)
+        return cls(_rows(rows).shape[1:], None)
 
     def row(self, x: Any) -> np.ndarray:
         """Return a row as an array of the shape. InputError for another form, or no finite one."""
@@ -47,7 +51,7 @@ class Inputs:
             return np.zeros(())
         if x is None:
             raise InputError("a row without inputs, but earlier rows have some; give x")
-        values = self._named(x) if hasattr(x, "keys") else self._unnamed(x)
+        values = self._named(x) if hasattr(x, "keys") else _row(self._unnamed(x))
         if values.shape != self.shape:
             raise InputError(
                 f"a row of shape {values.shape}, but earlier ones have the shape {self.shape}"
@@ -65,7 +69,7 @@ class Inputs:
             self._refuse_other_names(list(rows.columns))
             values = _array(rows[list(self.names or ())])
         else:
-            values = self._unnamed(rows)
+            values = _rows(self._unnamed(rows))
         if values.shape != (size, *self.shape):
             raise InputError(
                 f"rows of shape {values.shape}; expected {(size, *self.shape)}, as many as targets"
@@ -77,13 +81,13 @@ class Inputs:
         self._refuse_other_names(list(x.keys()))
         return _array([x[name] for name in self.names or ()])
 
-    def _unnamed(self, x: Any) -> np.ndarray:
+    def _unnamed(self, x: Any) -> Any:
         if self.names is not None:
             raise InputError(
                 f"inputs without names, but earlier rows have the names {listed(self.names)};"
                 " give a mapping, or a DataFrame"
             )
-        return _array(x)
+        return x
 
     def _refuse_other_names(self, names: Sequence[str]) -> None:
         known = self.names or ()
@@ -93,6 +97,8 @@ class Inputs:
             raise InputError(f"the row has no {listed(missing)}; it has {listed(map(str, names))}")
         if others := [str(name) for name in names if name not in known]:
             raise InputError(f"{listed(others)}: earlier rows had no such input; leave it out")
+        if len(names) > len(known):
+            refuse_doubled("inputs", names)
 
     def _finite(self, values: np.ndarray, axis: int) -> np.ndarray:
         usable = np.abs(values) <= LARGEST
@@ -106,12 +112,31 @@ class Inputs:
         return values
 
 
+def _row(x: Any) -> np.ndarray:
+    """Return the inputs of a row. InputError for a number, which has no axis of inputs."""
+    values = _array(x)
+    if not values.ndim:
+        raise InputError(f"x is the number {values}; give [x], or a mapping of its name to it")
+    return values
+
+
+def _rows(rows: Any) -> np.ndarray:
+    """Return the inputs of rows. InputError where there is no axis of inputs."""
+    values = _array(rows)
+    if values.ndim < 2:
+        raise InputError(
+            f"X has the shape {values.shape}; give [rows, inputs], as np.reshape(X, (-1, 1)) does"
+            " for one input"
+        )
+    return values
+
+
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
     types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
     if any(getattr(one, "kind", "") in ("m", "M", "c") for one in types):
         raise InputError("inputs are real numbers; encode dates and complex numbers as such")
     try:
-        return np.asarray(values, float)
-    except (TypeError, ValueError) as error:
+        return np.asarray(array("x", values), float)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"inputs are numbers; {error}; encode words as numbers") from None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import zipfile
-import zlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
@@ -15,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from shiftbench.api import learners
+from shiftbench.api import learners, saved_methods
+from shiftbench.api.arguments import file_path, length, mapping, shown, whole
 from shiftbench.api.definition import Definition, defined
 from shiftbench.api.input_error import InputError
 from shiftbench.api.inputs import Inputs
@@ -29,8 +28,8 @@ from shiftbench.core.interface import Batch, Categorical, Predictive, State
 from shiftbench.data.store import checkpoint
 from shiftbench.evaluation.scoring import alarms
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError)
-"""Errors of a file that is damaged, or that `save` did not write."""
+MOST_ROWS = 10**9
+"""Rows of a prediction."""
 
 
 def method(
@@ -84,7 +83,7 @@ def method(
     >>> round(m.predict_one({"x": 2}).mean)
     6
     """
-    definition = defined(name, named, settings or {}, model)
+    definition = defined(name, named, mapping("settings", settings), model)
     return OnlineMethod(definition, classes=classes, tasks=tasks, seed=seed)
 
 
@@ -114,8 +113,8 @@ class OnlineMethod:
         key: tuple[str, ...] = ("python", "rows"),
     ) -> None:
         """key: what seeds are folded from besides the method and the seed, as in a study."""
-        self._definition, self._seed = definition, int(seed)
-        self._tasks = None if tasks is None else int(tasks)
+        self._definition, self._seed = definition, whole("seed", seed)
+        self._tasks = None if tasks is None else whole("tasks", tasks, least=1)
         self._key = (*key, definition.name) if len(key) == 2 else key
         self._labels = None if classes is None else Labels(classes)
         self._all_classes = bool(self.classes)
@@ -192,12 +191,12 @@ class OnlineMethod:
             As `learn_one`. Where a form is wrong, no row is learnt; where the method fails, those
             before the row.
         """
-        size = len(y)
+        size = length("y", y)
         if size == 0:
             return
         with self._undone_if_refused():
             if self._form is None:
-                first = np.asarray(y)[0]
+                first = np.asarray(y, object)[0]
                 rows = 1 if self.learns_by == "rows" else size
                 self._begin(Inputs.of_rows(X), first, rows)
             assert self._inputs is not None and self._targets is not None
@@ -250,12 +249,12 @@ class OnlineMethod:
         ValueError
             As `predict_one`.
         """
-        if X is None or (isinstance(X, Integral) and X < 0):
+        if X is None:
             raise InputError("give the number of rows to predict, for a series without inputs")
         if isinstance(X, Integral):
-            inputs = self._known_inputs().rows(None, int(X))
+            inputs = self._known_inputs().rows(None, whole("X, a number of rows", X, 0, MOST_ROWS))
         else:
-            inputs = self._known_inputs().rows(X, len(X))
+            inputs = self._known_inputs().rows(X, length("X", X))
         if not len(inputs):
             return self._no_predictions()
         if self.learns_by == "tasks":
@@ -305,13 +304,14 @@ class OnlineMethod:
         for one in [*meta["classes"], *(self.feature_names or ())]:
             if not isinstance(one, str | int | float):
                 raise InputError(
-                    f"{one!r} is a {type(one).__name__}; to save a method, use texts or numbers as"
-                    " labels and names of inputs"
+                    f"{shown(one)} is a {type(one).__name__}; to save a method, use texts or"
+                    " numbers as labels and names of inputs"
                 )
-        new = Path(path).with_name(f".{Path(path).name}.new")
+        file = file_path("path", path)
+        new = file.parent / f".{file.name}.new"
         try:
             checkpoint.write(new, arrays, meta)
-            new.replace(path)
+            new.replace(file)
         finally:
             new.unlink(missing_ok=True)
 
@@ -323,17 +323,18 @@ class OnlineMethod:
         ValueError
             Where the file is damaged, or of another method or of other settings.
         """
-        try:
-            arrays, meta = checkpoint.read(Path(path))
-        except DAMAGED as error:
-            raise InputError(f"{path} is damaged, or not what `save` wrote ({error})") from None
-        mine = self.__getstate__()[0]["method"]
-        if mine != meta["method"]:
-            keys = [key for key in mine if mine[key] != meta["method"][key]]
+        path = file_path("path", path)
+        arrays, meta = saved_methods.read(path)
+        mine, other = self.__getstate__()[0]["method"], meta["method"]
+        if mine != other:
+            keys = [key for key in {**mine, **other} if mine.get(key, mine) != other.get(key, mine)]
             raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
         if self._all_classes and meta["classes"] != self.classes:
             raise InputError(f"{path} is of a method with other classes: {meta['classes']}")
-        self.__setstate__((meta, arrays))
+        made = object.__new__(type(self))
+        with saved_methods.told(path):
+            made.__setstate__((meta, arrays))
+        self.__dict__ = made.__dict__
         return self
 
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -388,6 +389,7 @@ class OnlineMethod:
         targets = self._labels or Values(outputs, meta["single"])
         self._build(inputs, targets, Form(tuple(shape), outputs, classes, rows))
         of_state = {k.removeprefix("state."): a for k, a in arrays.items() if k[:6] == "state."}
+        saved_methods.refuse_unlike(of_state, self._steps.state)
         self._steps.restore(of_state, meta["done"])
         kept = {k.removeprefix("changes."): a for k, a in arrays.items() if k[:8] == "changes."}
         self._recorded.restore(kept)

@@ -10,9 +10,12 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.api import _labelled_scores
+from shiftbench.api.arguments import file_path, text
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.scoring.tidy import COLUMNS
 
 CUBE, TABLE = "scores.zarr.zip", "scores.csv"
 
@@ -63,10 +66,13 @@ class Results:
         UserError
             For a name that is not among `studies`, and for a damaged file.
         """
-        refuse_unknown("study", name, self.studies)
+        refuse_unknown("study", text("name", name), self.studies)
         cube = self.folder / "studies" / name / CUBE
         if cube.is_file():
-            return _labelled_scores.of_tree(zarr_zip.read_tree(cube))
+            tree = zarr_zip.read_tree(cube)
+            if "scores" not in tree.children:
+                raise UserError(f"{cube} is not a store of scores; restore it")
+            return _labelled_scores.of_tree(tree)
         return _labelled_scores.of_table(self._table(name), name)
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -74,13 +80,35 @@ class Results:
         texts = dict.fromkeys(("study", "stream", "learner", "method", "metric", "status"), str)
         try:
             # A learner may be called "nan"; only a score may be missing.
-            return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"score": [""]})
+            table = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"score": [""]})
         except ValueError as error:  # of pandas, or another encoding
-            raise UserError(f"{path} is not a table of scores ({error}); restore it") from None
+            raise _damaged(path, str(error)) from None
+        _refuse_damaged(path, table)
+        return table
 
     def __repr__(self) -> str:
         shown = ", ".join(self.studies[:8]) + (", ..." if len(self.studies) > 8 else "")
         return f"<results of {len(self.studies)} studies in {self.folder}: {shown}>"
+
+
+def _refuse_damaged(path: Path, table: pd.DataFrame) -> None:
+    """Raise UserError for a table that lacks a column, a number or a row, or has a row twice."""
+    if lacking := [name for name in COLUMNS if name not in table]:
+        raise _damaged(path, f"no column {listed(lacking)}")
+    if table.empty:
+        raise _damaged(path, "no row")
+    for name in ("seed", "score"):
+        numbers = pd.to_numeric(table[name], errors="coerce")
+        wrong = numbers % 1 != 0 if name == "seed" else numbers.isna() & table[name].notna()
+        if wrong.any():
+            text = f'"{table[name][wrong].iloc[0]}" is not a {"whole " * (name == "seed")}number'
+            raise _damaged(path, f'line {wrong.argmax() + 2}, column "{name}": {text}')
+    if (twice := table.duplicated([*_labelled_scores.DIMENSIONS])).any():
+        raise _damaged(path, f"line {int(twice.argmax()) + 2}: its score stands above, too")
+
+
+def _damaged(path: Path, reason: str) -> UserError:
+    return UserError(f"{path} is not a table of scores ({reason}); restore it")
 
 
 def load(folder: str | Path) -> Results:
@@ -109,7 +137,7 @@ def load(folder: str | Path) -> Results:
     >>> nile["score"].sel(learner="robust", metric="f1", seed=0, stream="nile").item()
     1.0
     """
-    results = Results(Path(folder))
+    results = Results(file_path("folder", folder))
     if results.studies:
         return results
     inside = [

@@ -14,6 +14,7 @@ import xarray as xr
 from pydantic import TypeAdapter, ValidationError
 
 from shiftbench.api import _cached_jobs
+from shiftbench.api.arguments import plain, refuse_doubled, text, whole
 from shiftbench.config import components, jobs, one_stream
 from shiftbench.config.base_model import Name
 from shiftbench.config.compatibility_words import listed
@@ -21,6 +22,7 @@ from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Problem, Task
 from shiftbench.core.suggestions import unknown
+from shiftbench.data import times
 from shiftbench.data.store import raw, zarr_zip
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ class Stream:
             axis has one repetition.
         """
         number = int(self.store.sizes["realisation"])
-        if not 0 <= realisation < number:
+        realisation = whole("realisation", realisation)
+        if not realisation < number:
             raise UserError(f"realisation {realisation}: {self.name} has {number}, from 0 on")
         family = components.load("streams", self.definition["family"])
         for t in range(self.problem.n_tasks):
@@ -124,9 +127,9 @@ def stream(family: str, *, name: str | None = None, **settings: Any) -> Stream:
     >>> [task.train.targets.shape for task in steps.tasks()][:2]
     [(1, 1, 1), (1, 1, 1)]
     """
-    _refuse_data_set(family)
-    definition = {"family": family} | one_stream.plain(settings)
-    return _built(name or family, definition)
+    _refuse_data_set(text("family", family))
+    definition = {"family": family} | plain("settings", settings)
+    return _built(family if name is None else text("name", name), definition)
 
 
 def stream_from(
@@ -149,7 +152,8 @@ def stream_from(
     target
         The column to predict; None for a series.
     time
-        The column of time, or the name of the index: numbers or dates.
+        The column of time, or the name of the index: numbers, dates, or periods, which are dated
+        by their start. Times of a zone become those of UTC.
     name
         The name in scores, in small letters, digits and hyphens.
     **settings
@@ -177,15 +181,22 @@ def stream_from(
     """
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
+    if others := {"family", "path"} & settings.keys():
+        raise UserError(f"{listed(others)}: the frame stands for these; leave them out")
+    for key, given in {"name": name, "target": target, "time": time}.items():
+        if given is not None or key == "name":
+            text(key, given)
     table = _with_time(_as_frame(frame), time)
     _refuse_names(name, table)
-    given = {"time": time, "target": target}
+    if time in table.columns:
+        table = table.assign(**{str(time): _dated(table[time])})
+    named = {"time": time, "target": target}
     family = SERIES if target is None else TABLE
-    settings = {key: one for key, one in given.items() if one is not None} | settings
+    settings = {key: one for key, one in named.items() if one is not None} | settings
     path = _written(table, name)
     definition = {"family": family, "path": str(path), "title": name}
     try:
-        return _built(name, definition | one_stream.plain(settings))
+        return _built(name, definition | plain("settings", settings))
     except UserError as error:
         raise type(error)(_of_rows(str(error), path, table)) from None
 
@@ -231,6 +242,7 @@ def _refuse_names(name: str, table: pd.DataFrame) -> None:
         ) from None
     if table.columns.nlevels > 1:
         raise UserError("the columns have several levels; join them to one name each")
+    refuse_doubled("columns", table.columns)
     numbers = [str(one) for one in table.columns if _is_number(str(one))]
     if numbers:
         raise UserError(
@@ -254,6 +266,23 @@ def _with_time(table: pd.DataFrame, time: str | None) -> pd.DataFrame:
     return table.reset_index()
 
 
+def _dated(column: pd.Series) -> pd.Series:
+    """Return a column of time as the families read one, to the second. UserError for less."""
+    from pandas import DatetimeTZDtype, PeriodDtype  # pandas takes a second
+
+    if isinstance(column.dtype, PeriodDtype):
+        texts = column.map(str)
+        column = texts if texts.map(times.is_date).all() else column.dt.start_time
+    if isinstance(column.dtype, DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if column.dtype.kind == "M" and (column.dt.floor("s") != column).any():
+        raise UserError(
+            f'the frame, column "{column.name}": times with parts of a second; round them, or give'
+            " the seconds as numbers"
+        )
+    return column
+
+
 def _written(table: pd.DataFrame, name: str) -> Path:
     """Write a table to the cache, where the families can read it; return the file.
 
@@ -266,9 +295,14 @@ def _written(table: pd.DataFrame, name: str) -> Path:
         )
         for column in texts
     }
-    flags = {column: table[column].astype(int) for column in table.select_dtypes("bool").columns}
+    booleans = table.select_dtypes("bool").columns
+    flags = {column: table[column].astype("Int64") for column in booleans}
     content = table.assign(**single, **flags).to_csv(index=False, lineterminator="\n")
-    folder = hashlib.sha256(content.encode()).hexdigest()[:40]
+    try:
+        folder = hashlib.sha256(content.encode()).hexdigest()[:40]
+    except UnicodeEncodeError as error:
+        wrong = content[error.start]
+        raise UserError(f"a text has {wrong!r}, which no file can hold; replace it") from None
     path = _cached_jobs.cache_folder() / "frames" / folder / f"{name}.csv"
     if not path.is_file():
         atomic_files.write(path, content)

@@ -259,11 +259,11 @@ def _file(text: str) -> Path:
 
 
 def _whole(option: str, unit: str) -> Callable[[str], int]:
-    """Return a parser of a whole number from 1 on. It raises UserError for any other text."""
+    """Return a parser of a whole number from 1 to 999,999; it raises UserError for others."""
 
     def parsed(text: str) -> int:
-        if not text.isdecimal() or int(text) < 1:
-            raise UserError(f"{option} {text}: write a number of {unit}, 1 or more")
+        if not text.isdecimal() or len(text) > 6 or int(text) < 1:
+            raise UserError(f"{option} {text:.40}: write a number of {unit}, from 1 to 999,999")
         return int(text)
 
     return parsed

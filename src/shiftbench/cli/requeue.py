@@ -1,4 +1,4 @@
-"""The end of a job that was stopped: it goes back into the queue, and that is no failure."""
+"""The end of a job that was stopped: it goes back into the queue, and that is not a failure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study's file that say how the study is assembled, and are not part of it."""
 LOOKS = ("label", "colour", "marker")
 OF_STUDY_METHODS = (*LOOKS, *Needs.model_fields)
-"""Keys that a study takes from a method's file unless it says otherwise; they are no settings."""
+"""Keys that a study takes from a method's file unless it says otherwise; they are not settings."""
 INHERITED = (*OF_STUDY_METHODS, "search", "bound")
 """Keys that a study takes from a method's file."""
 
@@ -241,7 +241,7 @@ class _StudyAssembly:
             )
         if artefacts := artefacts_with_row(source.name):
             return (
-                f'the method "{source.name}" is no learner, but a row of'
+                f'the method "{source.name}" is not a learner, but a row of'
                 f" {' and '.join(artefacts)}; add one of these to the artefacts"
             )
         if source.method is not None:

@@ -61,7 +61,7 @@ class Given(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """A component that does not fit what it is given: which of its constants says so, and where.
+    """A component that does not fit its surroundings, with the declaration that it breaks.
 
     word: a message (WRONG), the kind that it does not take (TAKES), what is missing (REQUIRES) or
     what it refuses (REFUSES).

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shiftbench.config import (
     assembly,
     claims,
+    components,
     config_checks,
     method_checks,
     tuning,
@@ -48,10 +50,12 @@ def checked(document: Document, label: str, in_crate: bool = False) -> Compositi
     composition = _with_components(document, label, in_crate)
     config, issues = config_checks.check(composition.data)
     composition.issues += [FileIssue(document, *issue) for issue in _of_stem(document.path.stem)]
+    reported = {(one.document.path, one.place) for one in composition.issues}
     composition.issues += [
-        FileIssue(*composition.origin(place), message)
+        FileIssue(document, at, message)
         for place, message in issues
-        if not composition.may_follow(place)
+        for document, at in [composition.origin(place)]
+        if not composition.may_follow(place) and (document.path, at) not in reported
     ]
     composition.issues += () if in_crate else _of_user_files(composition)
     composition.issues += claims.issues(composition.library)
@@ -159,10 +163,22 @@ def _of_user_files(composition: Composition) -> Iterator[FileIssue]:
     """Check the files that streams name; other checks see the other settings of these streams."""
     streams = composition.data.get("streams")
     for name, stream in streams.items() if isinstance(streams, dict) else ():
-        for key in user_files.named(stream) if isinstance(stream, dict) else ():
-            folder = _folder(composition, name, key)
-            for wrong_key, message in user_files.issues(stream, key, folder):
-                yield FileIssue(*composition.origin(("streams", name, wrong_key)), message)
+        if not isinstance(stream, dict):
+            continue
+        issues = [*without_path(stream)]
+        for key in user_files.named(stream):
+            issues += user_files.issues(stream, key, _folder(composition, name, key))
+        for wrong_key, message in issues:
+            yield FileIssue(*composition.origin(("streams", name, wrong_key)), message)
+
+
+def without_path(stream: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the key and a message if a family that needs a path is given an empty one."""
+    family = stream.get("family")
+    if stream.get(user_files.KEY) == "" and family in components.names("streams"):
+        _, default, _ = components.fields("streams", family)[user_files.KEY]
+        if default is dataclasses.MISSING:
+            yield user_files.KEY, "it is empty; name a file or a folder"
 
 
 def _placed(composition: Composition, name: str, stream: Stream) -> Stream:

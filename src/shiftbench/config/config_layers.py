@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shiftbench.config import component_checks, user_components
+from shiftbench.config import component_checks, component_files, older_yaml
 from shiftbench.config.base_model import keys
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.library import ANCHORS, YamlValue, root
@@ -45,7 +45,9 @@ def resolve(composition: Composition) -> ConfigLayers:
     for method, message in library.doubled_methods():
         composition.add_issue(method, message)
     documents = [composition.document, *library.documents]
-    composition.issues += [FileIssue(one, *issue) for one in documents for issue in one.key_issues]
+    for one in documents:
+        issues = [*one.key_issues, *older_yaml.issues(one.node)]
+        composition.issues += [FileIssue(one, *issue) for issue in issues]
     return layers
 
 
@@ -60,7 +62,7 @@ class _Resolver:
     def config(self, file: YamlValue, trail: tuple[Path, ...]) -> ConfigLayers:
         """Return the layers of a config file, on top of those of the config that it starts from."""
         if not (file.data is None or file.is_mapping()):
-            self.add_issue(file, "this is no config; write a mapping with the key studies")
+            self.add_issue(file, "this is not a config; write a mapping with the key studies")
             self.composition.unresolved.append(())
         base = self.base(file, (*trail, Path(file.document.path).resolve()))
         if base is None:
@@ -131,7 +133,7 @@ class _Resolver:
         for path in paths:
             folder = path.document.folder / os.path.expanduser(path.data)
             self.composition.component_folders.append(folder.resolve())
-            for message in user_components.use(folder):
+            for message in component_files.use(folder):
                 self.add_issue(path, message)
 
     def study(

@@ -121,7 +121,7 @@ def _length(axis: YamlValue) -> int:
 
 
 def _form_issues(axes: YamlValue) -> Iterator[tuple[YamlValue, str]]:
-    """Find axes that are no lists of values."""
+    """Find axes that are not lists of values."""
     if not axes.is_mapping():
         yield axes, "should be a mapping of axes; " + FORM
     for name, axis in axes.items():

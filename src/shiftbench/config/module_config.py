@@ -27,7 +27,7 @@ def load(config: Mapping[str, Any], file: Path) -> Config:
     """Return the config of a module whose jobs read it from `file`. ConfigError with all errors."""
     label = f"the config of module {file.stem}"
     if not isinstance(config, Mapping):
-        raise UserError(f"{label} is no mapping; give one with the keys of a config file")
+        raise UserError(f"{label} is not a mapping; give one with the keys of a config file")
     document = Document(file, json.loads(text(config, file)), None, [])
     return config_file.planned(config_file.checked(document, label))
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shiftbench.config import component_checks, components, user_files
 from shiftbench.config.base_model import Name
-from shiftbench.config.config_file import ConfigError
+from shiftbench.config.config_file import ConfigError, without_path
 from shiftbench.config.schema import Config, Stream
 from shiftbench.config.yaml_lines import Issue
 
@@ -64,7 +64,7 @@ def _of_name(name: str) -> Iterator[Issue]:
 
 def _placed(filled: dict[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
     """Return the stream with paths from the working directory on, and what is wrong with them."""
-    issues: list[Issue] = []
+    issues: list[Issue] = [((key,), text) for key, text in without_path(filled)]
     for key in user_files.named(filled):
         found = list(user_files.issues(filled, key, Path.cwd()))
         issues += [((wrong,), text) for wrong, text in found]

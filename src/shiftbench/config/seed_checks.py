@@ -21,7 +21,7 @@ def issues(config: Config) -> Iterator[Issue]:
     for name, study in config.studies.items():
         streams = {key: config.streams[key] for key in study.streams if key in config.streams}
         for key, stream in streams.items():
-            # Seeds with settings of their own are no repetitions of data.
+            # Seeds with settings of their own are not repetitions of data.
             seeds = 1 if study.configurations else study.seeds
             for message in _repeated(key, stream, seeds):
                 yield ("studies", name, "seeds"), message

@@ -1,4 +1,4 @@
-"""Tuning: trials of settings on validation data, as an ordinary study of its own.
+"""Tuning: trials of settings on validation data, as an ordinary study.
 
 A study with `tuning` gets a companion STUDY-tuning, whose methods METHOD-0, METHOD-1, ... are the
 trials, the same number for every method of the study, on streams STREAM-tuning that never show the

@@ -1,6 +1,6 @@
-"""Tests of one part in a process of its own, with a time limit and a folder of its own.
+"""Tests of one part in a separate process, with a time limit and its own folder.
 
-The process is a fork of this one, which has the slow imports behind it and no threads. Whatever the
+The process is a fork of this one, which has done the slow imports and has no threads. Whatever the
 part does to it, the tests of other parts go on.
 """
 
@@ -78,9 +78,9 @@ Tests = Callable[[Reporter], None]
 
 
 def run(package: Path, tests: Tests, limit: float) -> Findings:
-    """Run `tests` in a process of its own, which ends when one of them takes `limit` seconds.
+    """Run `tests` in a separate process, which ends when one of them takes `limit` seconds.
 
-    package: the folder of the parts, of which messages name the lines.
+    package: the folder of the parts; messages name lines of its files.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         folder = Path(made).resolve()

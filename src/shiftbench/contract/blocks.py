@@ -22,7 +22,7 @@ def single_rows(problem: Problem, draw: Callable[[Problem, int], Batch], n: int)
 
 
 def one_by_one(learner: Learner, state: State, batch: Batch, drift_first: bool) -> Results:
-    """State, predictions and infos of rows that are tasks, each by calls of its own."""
+    """Return state, predictions and infos after rows that are tasks, learnt one by one."""
     predictions, infos = [], []
     seeds = np.resize(key("row"), (len(batch.mask), 2))
     for i in range(batch.mask.shape[1]):

@@ -89,7 +89,7 @@ def test_a_score_is_a_number_for_each_seed(name, prediction):
     given = example(prediction, labels, 2 if "series" in metric.requires else 1)
     copies = deepcopy(given)
     score = metric.score(*given)
-    assert isinstance(score, np.ndarray) and score.shape == (2,), "it is no array of 2 seeds"
+    assert isinstance(score, np.ndarray) and score.shape == (2,), "it is not an array of 2 seeds"
     assert score.dtype.kind in "fiu", f"it has the type {score.dtype}"
     low, high = (-np.inf if metric.bounds[0] is None else metric.bounds[0]), metric.bounds[1]
     inside = (score >= low) & (score <= (np.inf if high is None else high))

@@ -43,7 +43,7 @@ def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
 
 
 def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:
-    """The store without realisations from the third on; in a tree each has a group of its own."""
+    """Return a store with its first two realisations; in a tree each realisation is a group."""
     if isinstance(store, xr.Dataset):
         return store.isel(realisation=slice(2))
     nodes = {node.path: node.to_dataset(inherit=False) for node in store.subtree}

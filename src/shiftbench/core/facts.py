@@ -47,7 +47,7 @@ class Facts:
     """The settings that alone decide its warm-up, or `inside`, where that is the warm-up of the
     component inside [combinators]."""
     reveals: tuple[str, ...] = ()
-    """Facts of the protocol that it must be told, `boundaries` or `task_identity` [learners,
+    """Facts of the protocol that it needs to know, `boundaries` or `task_identity` [learners,
     combinators]."""
     model: bool | Literal["shapes"] = False
     """True if it fits the study's model, `shapes` if it builds its own from the shapes of that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Return a text with escapes for control characters and for what is no character at all.
+    """Return a text with escapes for control characters and for what is not a character at all.
 
     Otherwise a name in somebody's file could move the cursor, or hide what stands there.
     """

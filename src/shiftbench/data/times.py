@@ -29,7 +29,7 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
     Raises
     ------
     UserError
-        for a cell that is no time, and for time that decreases
+        for a cell that is not a time, and for time that decreases
     """
     if all(map(is_number, cells)):
         order = np.array([float(cell) for cell in cells])

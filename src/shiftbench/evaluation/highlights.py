@@ -53,7 +53,7 @@ def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[st
 
 
 def point_style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[str, Any]:
-    """Return the style of a learner's point in a row of its own; it always has a marker."""
+    """Return the style of a point where each learner has its own row; it always has a marker."""
     own = style(study, learner, coloured)
     colour = own["color"] if learner in coloured else figure_style.MUTED
     return own | {"marker": own["marker"] or "o", "color": colour}

@@ -1,8 +1,8 @@
-"""Jobs that would run, with the reason: Snakemake's, and the change behind it.
+"""Jobs that would run, with Snakemake's reason and the change that caused it.
 
-Snakemake runs a job whose output is missing and wanted, that was made with another spec, command
-or set of inputs, whose input has changed since, that was killed, or that reads what another job
-makes again. A spec says what differs; kept digests (digest_manifest.py) say where in the code.
+Snakemake runs a job if its output is missing and wanted, if the job had another spec, command or
+set of inputs, if an input has changed since, if it was killed, or if another job computes one of
+its inputs again. A spec says what differs; kept digests (digest_manifest.py) say where in the code.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from shiftbench.forecast import digest_manifest, snakemake_metadata
 AGAIN = "follows"
 KINDS = {
     "new": "never run",
-    "missing": "made once, and gone",
+    "missing": "its output was deleted",
     "killed": "killed before it ended",
     "config": "the config has changed",
     "code": "the code has changed",
     "packages": "packages have changed",
-    "data": "raw files or files of one's own have changed",
-    "input": "what it reads has changed",
+    "data": "raw files or your files have changed",
+    "input": "an input has changed",
     "command": "the workflow has changed",
-    "damaged": "changed, damaged or removed since a job made it",
-    AGAIN: "reads what is made anew",
+    "damaged": "its output was changed, damaged or deleted",
+    AGAIN: "an input is computed again",
 }
 
 

@@ -106,7 +106,8 @@ def _refuse_other_folder(target: Path) -> None:
 def changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
     """Return the names of the files of a crate that are changed, missing or do not belong to it.
 
-    Raises UserError for a crate without checksums or metadata, and for files that are no files.
+    Raises UserError for a crate without checksums or metadata, and for entries that are not
+    regular files.
     """
     files = crate_files.contents(crate, limits=limits)
     return crate_files.changed(crate, files, crate_metadata.checksums(crate, limits), limits)

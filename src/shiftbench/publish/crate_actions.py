@@ -1,6 +1,6 @@
 """Actions behind a crate: the run of the workflow, its studies, and their runs.
 
-Times are those that jobs recorded; the description of an action without times says so.
+Times are those that jobs recorded. The description of an action says if there are none.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _usages(key: str, cost: dict[str, Any]) -> list[Entity]:
 
 
 def _times(record: dict[str, Any]) -> Entity:
-    """Return start and end if they were recorded, else a description that says so."""
+    """Return start and end, or if they were not recorded, a description with this fact."""
     if "started" in record and "ended" in record:
         return {"startTime": record["started"], "endTime": record["ended"]}
     return {"description": UNKNOWN}

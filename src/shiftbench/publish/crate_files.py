@@ -59,7 +59,7 @@ def contents(
     large ones.
     """
     if not crate.is_dir():
-        raise UserError(f"{crate}: is no folder; unpack the crate first, and name its folder")
+        raise UserError(f"{crate}: is not a folder; unpack the crate first, and name its folder")
     found: dict[str, Path] = {}
     size, folders, spellings = 0, [""], dict[str, str]()
     while folders:

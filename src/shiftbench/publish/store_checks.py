@@ -35,7 +35,7 @@ LARGEST_HEAD = 18
 def decoded_size(path: Path, limits: Limits = DEFAULT) -> int:
     """Return the bytes of the arrays of a store.
 
-    UserError if it is no store that zarr_zip writes, or larger than the limits.
+    UserError if it is not a store that zarr_zip writes, or larger than the limits.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -147,7 +147,7 @@ def _frame_size(head: bytes) -> int:
     ValueError for anything else, and for a frame that does not say it.
     """
     if head[:4] != FRAME or len(head) < 6:
-        raise ValueError("a chunk is no frame of zstd")
+        raise ValueError("a chunk is not a frame of zstd")
     descriptor = head[4]
     single, flag, dictionary = descriptor >> 5 & 1, descriptor >> 6, (0, 1, 2, 4)[descriptor & 3]
     width = (single, 2, 4, 8)[flag]

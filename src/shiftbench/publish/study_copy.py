@@ -80,12 +80,12 @@ def target_of(results: Path, to: str | None) -> Path:
         raise UserError(f"{results}: is published already; name a folder for a copy with --to")
     target = Path(to) if to else results.parent / "published" / results.name
     if target.exists() and not target.is_dir():
-        raise UserError(f"{target}: is no folder; name another with --to")
+        raise UserError(f"{target}: is not a folder; name another with --to")
     others = {path.name for path in target.glob("*")} - {"studies", result_files.OVERVIEW}
     if others:
         raise UserError(
-            f"{target}: holds {min(others)}, so it is no folder of published results; name another"
-            " with --to"
+            f"{target}: holds {min(others)}, so it is not a folder of published results; name"
+            " another with --to"
         )
     return target
 

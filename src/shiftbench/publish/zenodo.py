@@ -99,8 +99,8 @@ def _answers_of_zenodo(address: str) -> Iterator[None]:
         yield
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(
-            f"{address}: this is no answer of Zenodo; a proxy or a login page may be in between,"
-            f" or another server: open the address in a browser, and check {SERVER}."
+            f"{address}: this is not an answer of Zenodo; a proxy or a login page may be in"
+            f" between, or another server: open the address in a browser, and check {SERVER}."
         ) from None
 
 

@@ -10,7 +10,7 @@ from shiftbench.data.images import _affine
 
 
 def warped(image: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """One grey image [y, x] of bytes under a map, as [y, x] floats."""
+    """Return a grey image [y, x] of bytes under a map, as floats [y, x]."""
     operator = _affine.interpolation(affine, *image.shape)
     return _affine.warp(image[np.newaxis, ..., np.newaxis], operator)[0, ..., 0]
 
@@ -26,7 +26,7 @@ def picture(height: int, width: int) -> np.ndarray:
 @pytest.mark.parametrize("shape", [(8, 8), (28, 28), (5, 9)])
 def test_warp_equals_scipy(shape, scale, rotation, translation):
     image, affine = picture(*shape), _affine.matrix(scale, rotation, translation, *shape)
-    # scipy looks from the result back to the source, and counts (row, column).
+    # SciPy maps the result back to the source, and orders coordinates as (row, column).
     back = np.linalg.inv(np.vstack([affine, [0, 0, 1]]))[np.ix_([1, 0], [1, 0, 2])]
     expected = scipy.ndimage.affine_transform(
         image / 255, back[:, :2], back[:, 2], order=1, mode="grid-constant"
@@ -51,7 +51,7 @@ def test_centre_stays_where_it_is():
 def test_quarter_turn_is_counter_clockwise_and_exact():
     image = picture(8, 8)
     expected = np.zeros((8, 8), np.float32)
-    # About (4, 4) the right-hand column x = 7 goes to row y = 1, and x = 0 leaves the image.
+    # Around (4, 4), the right-hand column x = 7 goes to row y = 1, and x = 0 leaves the image.
     expected[1:] = np.rot90(image)[:-1] / np.float32(255)
     np.testing.assert_allclose(warped(image, _affine.matrix(1, 90, 0, 8, 8)), expected, atol=1e-6)
 

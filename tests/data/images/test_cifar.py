@@ -1,4 +1,4 @@
-"""Readers of CIFAR: right files, files that differ from the table, and evil pickles."""
+"""Readers of CIFAR: correct files, files that differ from the table, and malicious pickles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTENT = {
 
 @pytest.fixture
 def raw(tmp_path, monkeypatch) -> Path:
-    """Tiny files of both sets in one folder, and a table with their checksums."""
+    """Write tiny files of both sets and a table with their checksums; return the folder."""
     files = {}
     for name, content in CONTENT.items():
         (tmp_path / name).write_bytes(content)

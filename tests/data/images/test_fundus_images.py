@@ -1,4 +1,4 @@
-"""Photographs of eyes from a folder: read, split, copied and normalised, or refused."""
+"""Photographs of eyes from a folder are read, split, augmented and normalised, or refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_photographs_are_shrunk_and_graded_in_the_order_of_the_labels(raw):
         plain = picture.convert("RGB").resize((16, 16), Image.Resampling.LANCZOS)
     difference = np.asarray(plain).astype(int) - store["images"].values[1]
     assert np.abs(difference).max() <= 2
-    # Spots are bright: of the highest grade there is more light than of the lowest.
+    # Spots are bright, so the highest grade has more light than the lowest.
     light = store["images"].values[..., 1].mean(axis=(1, 2))
     assert light[4::5].min() > light[0::5].max()
 
@@ -87,7 +87,7 @@ def test_training_shows_copies_and_tests_do_not(raw):
 
 
 def still(**changed):
-    """Parameters that leave a picture as it is, but for these."""
+    """Return parameters that do not change a picture, except for the given ones."""
     kept = {"pad_x": 0, "pad_y": 0, "crop": 1.0, "flip_x": 0, "flip_y": 0, "turn": 0}
     given = dict.fromkeys(_augment.PARAMETERS, 0.5) | kept | changed
     return np.array([given[name] for name in _augment.PARAMETERS], np.float32)
@@ -100,7 +100,7 @@ def test_each_parameter_does_what_it_says():
     np.testing.assert_array_equal(_augment.copy(picture, still(flip_y=1)), picture[::-1])
     turned = _augment.copy(picture, still(turn=90))
     np.testing.assert_array_equal(turned, np.rot90(picture))
-    # A pad of 2 of 40 pixels on the left, cropped back from the left: moved right by 2.
+    # A pad of 2 out of 40 pixels on the left, cropped from the left, moves the picture right by 2.
     moved = _augment.copy(picture, still(pad_x=0.05, move_x=0))
     np.testing.assert_array_equal(moved[:, 2:], picture[:, :-2])
     assert not moved[:, :2].any()
@@ -206,7 +206,7 @@ def test_damaged_photographs_are_reported(tmp_path):
 
 @pytest.mark.long
 def test_a_convnet_learns_to_tell_them_apart(tmp_path):
-    """The stream as the harness drives it: a network that has seen copies alone."""
+    """The network sees only augmented copies, as in the harness."""
     place = fundus_pictures.draw(tmp_path / "eyes", number=60)
     store, key = build(place, copies=2), seeds.block(range(2), "test")
     shape, data = fundus_images.problem(store), fundus_images.task(store, [0, 1], 0)

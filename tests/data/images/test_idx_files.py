@@ -1,4 +1,4 @@
-"""Readers of images: right files, wrong files, and the fixed split of the digits."""
+"""Readers of images: correct files, wrong files, and the fixed split of the digits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_idx(path: Path, array: np.ndarray, header: bytes | None = None) -> Non
 
 @pytest.fixture
 def raw(tmp_path) -> Path:
-    """A tiny data set in MNIST's format: 6 training and 3 test images of 2 x 3 pixels."""
+    """Return a tiny data set in MNIST's format: 6 training and 3 test images of 2 x 3 pixels."""
     for part, count in (("train", 6), ("t10k", 3)):
         pixels = np.arange(count * 6, dtype=np.uint8).reshape(count, 2, 3)
         write_idx(tmp_path / f"{part}-images-idx3-ubyte.gz", pixels)

@@ -1,4 +1,4 @@
-"""A user's images: reading, the tasks of our own protocols, and one error for each mistake."""
+"""A user's images: reading, tasks under each protocol, and one error per mistake."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from shiftbench.data.images.image_file import Settings
 
 DIGITS = _idx_files.bundled_digits(597)
 LEVELS = np.arange(60 * 5 * 4, dtype=np.uint16).reshape(60, 5, 4) % 256
-"""Sixty grey images of 5 x 4, all different."""
+"""Sixty different grey images of 5 x 4 pixels."""
 
 ORIENTATION = 0x112
-"""Number of the orientation in EXIF."""
+"""The EXIF tag of the orientation."""
 
 
 def saved(path: Path, **arrays) -> Path:
@@ -37,14 +37,14 @@ def saved(path: Path, **arrays) -> Path:
 
 @pytest.fixture
 def digits(tmp_path) -> Path:
-    """scikit-learn's digits with the split that our own streams have."""
+    """Return a file of scikit-learn's digits with the split of the package's streams."""
     pixels, label, cut = DIGITS.pixels[..., 0], DIGITS.label, DIGITS.n_train
     parts = {"x_train": pixels[:cut], "y_train": label[:cut]}
     return saved(tmp_path / "digits.npz", **parts, x_test=pixels[cut:], y_test=label[cut:])
 
 
 def pictures(folder: Path, count: int = 4, mode: str = "L", above: str = "") -> Path:
-    """A folder of pictures of three classes, whose levels tell the class and the number."""
+    """Return a folder of pictures of three classes, whose grey level encodes class and number."""
     for number, name in enumerate(("2-cats", "10-dogs", "1-ants")):
         for k in range(count):
             path = folder / above / name / f"{k}.png"
@@ -289,7 +289,7 @@ def test_an_image_that_hides_something_is_refused_and_a_turned_one_is_turned(tmp
     Image.fromarray(np.dstack([levels, np.full_like(levels, 255)]), "LA").save(file)
     assert build(folder)["images"].shape[1:] == (4, 6, 1)
     turned = Image.fromarray(np.ascontiguousarray(np.rot90(levels)))
-    turned.getexif()[ORIENTATION] = 6  # to be shown after a turn to the right
+    turned.getexif()[ORIENTATION] = 6  # to be shown rotated to the right
     turned.save(file, exif=turned.getexif())
     shown = build(folder)["images"].values[..., 0]
     assert (shown == levels).all(axis=(1, 2)).sum() == 1

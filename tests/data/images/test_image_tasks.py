@@ -1,4 +1,4 @@
-"""Streams of image tasks: splits in proportion, and errors for wrong data."""
+"""Streams of image tasks: proportional splits, and errors for invalid data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shiftbench.data.images.permuted_images import Settings, build
 
 
 def write_mnist(folder: Path, train: np.ndarray, test: np.ndarray) -> Path:
-    """Blank images of 2 x 3 pixels with these labels, as the four files of MNIST."""
+    """Write blank images of 2 x 3 pixels with these labels as the four files of MNIST."""
     for part, label in (("train", train), ("t10k", test)):
         pixels = np.zeros((len(label), 2, 3), np.uint8)
         for kind, array in (("images-idx3", pixels), ("labels-idx1", label.astype(np.uint8))):

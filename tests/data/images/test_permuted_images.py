@@ -22,7 +22,7 @@ def build(**settings):
 
 
 def permutations(store) -> np.ndarray:
-    """[realisation, task, pixel]."""
+    """Return the permutations [realisation, task, pixel]."""
     sizes = store.sizes
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""Permuted labels: bijections of the classes over the same images, stored as seeds."""
+"""Permuted labels: bijections of the classes on the same images, stored as seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build(**settings):
 
 
 def permutations(store) -> np.ndarray:
-    """[realisation, task, class]."""
+    """Return the permutations [realisation, task, class]."""
     sizes = store.sizes
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""Images under one kind of shift: what stays the same, and the laws of what changes."""
+"""Images under one kind of shift: invariants, and distributions of what changes."""
 
 from __future__ import annotations
 

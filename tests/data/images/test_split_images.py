@@ -1,4 +1,4 @@
-"""Split images: every image once, labels of heads, one head, padding, standardisation."""
+"""Split images: each image once, labels of heads, a single head, padding, standardisation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def given(**settings):
 
 
 def rows(batch, s: int = 0) -> np.ndarray:
-    """The unmasked rows of a repetition, flat, with their label in front."""
+    """Return the unmasked rows of a repetition, flattened, with the label first."""
     mine = batch.mask[s]
     flat = batch.inputs[s].reshape(len(mine), -1)
     return np.column_stack([batch.targets[s], flat])[mine]
@@ -171,7 +171,7 @@ def test_split_mnist_has_the_known_counts():
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory) -> Path:
-    """The raw files of both CIFAR sets in one folder, as the workflow lays them out."""
+    """Return the raw files of both CIFAR sets in one folder, as in the workflow."""
     folder = tmp_path_factory.mktemp("cifar-10-100")
     for name in ("cifar-10-batches-py", "cifar-100-first50"):
         for file in (MIRROR / name).iterdir():
@@ -209,7 +209,7 @@ def test_a_tenth_of_the_rows_of_a_blurry_task_is_of_other_tasks():
             mine = rows(other, s)[own[other.mask[s]]]
             assert {row.tobytes() for row in mine} < kept
             counts.append(set(other.targets[s][~own & other.mask[s]]))
-    assert len(set.union(*counts)) == 10  # of all other tasks
+    assert len(set.union(*counts)) == 10  # from all other tasks
     tests = [split_images.test(store, [3], 2) for store in (clear, blurry)]
     np.testing.assert_array_equal(*(test.targets for test in tests))
     assert "blurry" not in clear.attrs

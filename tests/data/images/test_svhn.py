@@ -1,4 +1,4 @@
-"""Reader of SVHN: right files, wrong files, and a stream of them."""
+"""The reader of SVHN: correct files, wrong files, and a stream."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def save(path: Path, **variables: np.ndarray) -> None:
 
 @pytest.fixture
 def raw(tmp_path) -> Path:
-    """Twelve training and fourteen test images, compressed as the official files are."""
+    """Write twelve training and fourteen test images, compressed like the official files."""
     save(tmp_path / TRAIN, X=pictures(12), y=digits(*range(1, 11), 1, 10))
     save(tmp_path / TEST, X=pictures(14), y=digits(10, *range(1, 11), 3, 3, 3))
     return tmp_path

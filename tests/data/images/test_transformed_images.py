@@ -1,4 +1,4 @@
-"""Images under maps that change every few tasks: order, maps, splits, warm-up."""
+"""Images under maps that change every few tasks: order, maps, splits and warm-up."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_warm_up_is_the_untransformed_training_set():
     expected = store.images.values[store.split.values == 0] / np.float32(255)
     np.testing.assert_array_equal(task.train.inputs[1], expected)
     assert task.validation is None and task.test is None
-    assert task.train.inputs.strides[0] == 0  # one copy for all repetitions
+    assert task.train.inputs.strides[0] == 0  # stored once for all repetitions
 
 
 def test_warm_up_of_a_given_size_or_none():
@@ -173,7 +173,7 @@ def test_cifar_10_without_a_batch_is_reported(tmp_path):
     "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
 )
 def test_cifar_10():
-    """In colour: the channels are warped alike, and keep their order."""
+    """All channels of a colour image get the same map and keep their order."""
     settings = Settings(
         "cifar-10", realisations=1, tasks=4, train_per_task=5, validation=9990, warm_up_size=2
     )
@@ -197,7 +197,7 @@ RECURRING = {"concepts": 3, "tasks_per_segment": 4, "shortest_segment": 2, "task
 
 
 def both(settings):
-    """A stream whose segments come back, and its twin."""
+    """Return a stream with recurring segments, and its twin."""
     return [build(schedule=name, **settings) for name in ("recurring", "recurring-twin")]
 
 
@@ -208,7 +208,7 @@ def test_a_concept_that_comes_back_has_its_map_again_and_a_twin_a_fresh_one():
         np.testing.assert_array_equal(one[:, [0, 1, 3]], one[:, [2, 4, 6]])
         np.testing.assert_array_equal(one[:, [0, 1, 3]], other[:, [0, 1, 3]])
         assert all(len(set(row)) == len(row) for row in other)
-    assert (store.scale[:, 0] != 1).all()  # the map of the warm-up would come back to all
+    assert (store.scale[:, 0] != 1).all()  # the warm-up's map would recur in all streams
     np.testing.assert_array_equal(store.train_index, twin.train_index)
 
 
@@ -248,14 +248,14 @@ def test_a_mixture_has_rows_from_the_map_before_and_the_share_of_river():
 
 
 def warp(store, realisation, segment, index):
-    """The images under the map of a segment."""
+    """Return the images under the map of a segment."""
     parameters = [store[name].values[realisation, segment] for name in MAP]
     operator = _affine.interpolation(_affine.matrix(*parameters, 8, 8), 8, 8)
     return _affine.warp(store.images.values[index], operator)
 
 
 def within(number, share):
-    """The counts that a binomial law allows."""
+    """Return the counts that a binomial distribution allows."""
     low, high = scipy.stats.binom(number, share).interval(1 - 1e-4)
     return range(int(low), int(high) + 1)
 

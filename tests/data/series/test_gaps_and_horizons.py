@@ -1,4 +1,4 @@
-"""Series with gaps, lags, horizons and a history, against a plain loop; facts of the real ones."""
+"""Series with gaps, lags, horizons and history against a plain loop; facts of real series."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def made(view: View, after_gap=GAPS, d: int = 2):
 
 
 def by_loop(view: View, value: np.ndarray, after_gap: list[int]) -> list[tuple[int, list]]:
-    """The rows of each task as (position, regressors), whatever the code of the store does."""
+    """Return the rows of each task as (position, regressors), independently of the store's code."""
     tasks: list[list] = []
     segment = np.searchsorted(after_gap, np.arange(len(value)), side="right")
-    free = 0  # rows that the open task may still take
+    free = 0  # rows left in the open task
     for t in range(len(value)):
         past = [t - lag - view.horizon + 1 for lag in view.lags]
         if t < view.history or min(past) < 0 or segment[min(past)] != segment[t]:

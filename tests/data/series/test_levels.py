@@ -1,4 +1,4 @@
-"""The series of given levels: where they change, and how many outliers there are."""
+"""The series of given levels: its changes and its number of outliers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_levels_changes_and_outliers_are_where_and_as_many_as_said():
     moved = value - clean["value"].values[..., 0]
     np.testing.assert_allclose(abs(moved), 10.0 * outlier, atol=1e-12)
     assert set(np.sign(moved[outlier])) == {-1, 1}
-    # The mean of 5.68 that the notebook's own data have, within four standard errors.
+    # The notebook's own data have a mean of 5.68; allow four standard errors.
     assert clean["value"].values.mean() == pytest.approx(5.68, abs=4 / 1500**0.5)
     for (start, end), level in {(0, 100): 10, (300, 350): 10, (400, 450): 12}.items():
         found = clean["value"].values[:, start:end].mean()

@@ -1,4 +1,4 @@
-"""Series: known facts of the real ones, the simulated ones from first principles, designs."""
+"""Series: known facts of real ones, simulated ones from first principles, and designs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def build(raw=Path("unused"), **settings):
 
 
 def rows(store, realisations=(0,)):
-    """Inputs [S, n, M, d, p] and targets [S, n, d] of all tasks, without masked rows."""
+    """Return inputs [S, n, M, d, p] and targets [S, n, d] of all tasks, without masked rows."""
     batches = [series.task(store, realisations, t).train for t in range(store.sizes["task"])]
     keep = np.concatenate([batch.mask for batch in batches], axis=1)[0]
     return tuple(
@@ -39,7 +39,7 @@ def test_the_nile_is_the_nile():
     assert min(year) == 1871 and max(year) == 1970
     assert year[1871] == 1120 and year[1970] == 740
     assert year[1913] == flow.min() == 456 and year[1879] == flow.max() == 1370
-    # 1898 is the last high year: the means before and after are those of the literature.
+    # 1898 is the last high year: the means before and after agree with the literature.
     (start,) = np.flatnonzero(store["shift"].values[0])
     assert store["time"].values[start] == 1899
     assert flow[:start].mean() == pytest.approx(1097.75)
@@ -47,7 +47,7 @@ def test_the_nile_is_the_nile():
 
 
 def test_the_papers_autoregressions_step_by_step():
-    """Realisation 0 of `shared` against a plain loop over the settings of the authors' code."""
+    """Realisation 0 of `shared` equals a plain loop over the settings of the authors' code."""
     result = build(innovations="shared")["value"].values[0]
     for i in range(5):
         expected = []
@@ -154,7 +154,7 @@ def test_annotations_stand_where_the_sixth_values_are(tmp_path):
     by_person = dict(zip(store["annotator"].values, store["annotation"].values, strict=True))
     assert np.flatnonzero(by_person["12"]).tolist() == [6 * 177, 6 * 467]
     assert store["position"].values[by_person["12"]].tolist() == [1063, 2803]
-    # A segment that starts just after a value that was seen is seen to start at the next one.
+    # A segment that starts after an observed value is observed to start at the next one.
     assert store["annotated_index"].values[[0, 1, 6, 7, 12, 4044, 4049]].tolist() == [
         0, 1, 1, 2, 2, 674, 674,
     ]  # fmt: skip
@@ -189,7 +189,7 @@ def test_settings_that_do_not_go_together(tmp_path):
 
 @pytest.fixture(scope="module")
 def stations(tmp_path_factory) -> Path:
-    """Invented stations with the format of the real ones; distances in a plane, and longer."""
+    """Write synthetic stations in the real format; return the folder."""
     folder = tmp_path_factory.mktemp("london")
     random = np.random.default_rng(0)
     for name in _london_nox.STATIONS:

@@ -1,4 +1,4 @@
-"""Series from files: reading, and each mistake with its file, line and column."""
+"""Series from files: reading, and errors with file, line and column."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_marks_are_those_of_the_dataset():
 
 
 def from_package(name: str, folder: Path) -> None:
-    """Put the files of a data set into a folder; skip the test where the package is not there."""
+    """Put the files of a data set into a folder; skip the test if the package is missing."""
     if reason := raw.absent(name):
         pytest.skip(reason)
     for file in raw.table()[name].files:
@@ -221,7 +221,7 @@ MD5 = {
     "tcpd-bitcoin": "f90ff14ed1fc0c3d47d4394d25cbce93",
     "tcpd-occupancy": "bc6cd9adaf496fe30bf0e417d2c3b0c6",
 }
-"""Checksums that the dataset prints of the files that it may not redistribute (checksums.json)."""
+"""Checksums that the benchmark publishes of files it may not redistribute (checksums.json)."""
 
 
 @pytest.mark.peers
@@ -239,7 +239,7 @@ ROWS = {
     "bitcoin.json": (b"date,price\n2019-06-19,9081.5\n2019-06-22,10708.2\n", [9081.5]),
     "occupancy.json": (b"time,V1,V2,V3,V4\n2015-02-04 17:51:00,23,2,4.0,7.25\n", [23.0]),
 }
-"""A file of river in small, and the first series that it becomes; 101.25 / 28 is 3.616071."""
+"""A small file in river's format, and the first series in it; 101.25 / 28 is 3.616071."""
 
 
 @pytest.mark.parametrize("file", ROWS)
@@ -281,7 +281,7 @@ ZERO = {
     "tcpd-uk-coal-employ": (0.35648072562358274, 0.5132743362831859),
     "tcpd-well-log": (0.22457547325102878, 0.23702252693437809),
 }
-"""Cover and F1 of no changepoint, as the benchmark publishes them."""
+"""Cover and F1 without changepoints, as the benchmark publishes them."""
 
 
 @needs_mirror

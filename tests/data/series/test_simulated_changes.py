@@ -1,4 +1,4 @@
-"""The simulated series: each number that changes, where, and where outliers are."""
+"""Simulated series: each changing parameter, the positions, and the outliers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_noise_is_standard_and_independent():
     assert abs(found.mean()) < 0.01 and found.std() == pytest.approx(1, abs=0.005)
     assert abs((found[:, 1:] * found[:, :-1]).mean()) < 0.01
     slow = values(realisations=200, changes=0, coefficient=0.8)
-    # Stationary from the first value on.
+    # The series is stationary from the first value on.
     assert slow[:, 0].std() == pytest.approx(1 / 0.6, rel=0.2)
 
 
@@ -76,7 +76,7 @@ def test_outliers_are_where_the_store_says_and_as_many_as_set(share, burst):
     outlier = store["outlier"].values
     np.testing.assert_allclose(np.abs(added)[outlier], 10)
     assert not added[~outlier].any()
-    # 200,000 values in bursts: the standard error is less than the share by sqrt(burst / n share).
+    # 200,000 values in bursts: the relative standard error is sqrt(burst / n share).
     assert outlier.mean() == pytest.approx(share, rel=4 * np.sqrt(burst / (200_000 * share)))
     assert abs(np.sign(added[outlier]).mean()) < 4 * np.sqrt(burst / outlier.sum())
     ends = outlier[:, :-1] & ~outlier[:, 1:]

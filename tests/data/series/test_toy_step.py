@@ -1,4 +1,4 @@
-"""The step function: its steps, its noise, its truth."""
+"""The step function: its steps, noise and truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_two_distinct_steps_of_size_one_and_none_at_the_start():
     assert (store["shift"].values.sum(axis=1) == 2).all()
     assert not store["shift"].values[:, 0].any() and (store.level.values[:, 0] == 0).all()
     np.testing.assert_array_equal(store["shift"].values[:, 1:], jumps != 0)
-    # Every position and both signs occur: 600 steps over 29 positions.
+    # All positions and both signs occur: 600 steps over 29 positions.
     assert (store["shift"].values[:, 1:].sum(axis=0) > 5).all()
     assert 230 < (jumps == 1).sum() < 370
 

@@ -1,4 +1,4 @@
-"""Checkpoints: two generations, a damaged one costs one step, no pickles."""
+"""Checkpoints: two generations, a damaged one costs one step, and no pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that was changed after a job made it is noticed by the job that reads it."""
+"""A job notices that a file it reads was changed after another job made it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has finished is not lost with its files."""
+"""Results of a finished run survive the loss of its files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_other_spec_takes_nothing(made: tuple[Path, Path]) -> None:
 
 
 def test_changed_copy_is_not_taken(made: tuple[Path, Path]) -> None:
-    with made[0].open("ab") as same_file:  # a link: the kept one changes with it
+    with made[0].open("ab") as same_file:  # a hard link, so the kept file changes too
         same_file.write(b"!")
     assert not completed_outputs.restore("abc", *made)
     assert not completed_outputs.restore("abc", *made)

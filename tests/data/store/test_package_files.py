@@ -1,4 +1,4 @@
-"""Raw files from installed packages: right, absent, of another version, changed."""
+"""Raw files from installed packages: correct, missing, of another version, or changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CSV = PackageFile(
 
 @pytest.fixture
 def bucket(tmp_path, monkeypatch):
-    """Return a function that installs version and content of a package with one file."""
+    """Return a function that installs a version and content of a package with one file."""
 
     def install(version: str, content: bytes | None = CONTENT) -> None:
         about = tmp_path / "site" / f"bucket-{version}.dist-info"
@@ -43,7 +43,7 @@ def bucket(tmp_path, monkeypatch):
 
 @pytest.fixture
 def table(monkeypatch):
-    """Put the file of the package into the table, as it is; it stands for tcpd-apple."""
+    """Add the file of the package to the table, in the role of tcpd-apple."""
     file = raw.RawFile(CSV.sha256, CSV.size, CSV.address, inside=CSV)
     one = raw.Dataset(
         "Bucket", "may not be redistributed", "us", {"apple.json": file}, (), "stated"

@@ -1,4 +1,4 @@
-"""Raw files: the mirror as folder and as address; a failure leaves nothing behind."""
+"""Raw files: the mirror as a folder and as an address; a failure leaves no files behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RIGHT = raw.RawFile(hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "http://1
 
 @pytest.fixture(autouse=True)
 def small_table(monkeypatch):
-    """One data set with one file, and one without; no waiting between retries."""
+    """Patch in a table of a data set with a file and one without, and no waits between retries."""
     table = {
         "letters": raw.Dataset("Letters", "CC0", "nobody", {"a.gz": RIGHT}),
         "bundled": raw.Dataset("Bundled", "CC0", "nobody", {}),
@@ -42,7 +42,7 @@ def mirror(tmp_path, monkeypatch):
 
 @pytest.fixture
 def address(mirror, monkeypatch):
-    """The mirror's folder behind an http address."""
+    """Serve the mirror's folder over http, and yield the folder."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=mirror.parent)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -52,7 +52,7 @@ def address(mirror, monkeypatch):
 
 
 def failure(tmp_path, dataset="letters", file="a.gz") -> str:
-    """The message; the folder of the output must be empty or absent afterwards."""
+    """Return the error message; assert that the output's folder is empty or absent."""
     output = tmp_path / "data" / "a.gz"
     with pytest.raises(UserError) as caught:
         raw.fetch(dataset, file, output)
@@ -124,7 +124,7 @@ def test_an_earlier_file_survives_a_failure(mirror, tmp_path):
     assert (tmp_path / "a.gz").read_bytes() == b"earlier"
 
 
-# requests leaves the broken connection to the garbage collector.
+# requests leaves the broken connection to the garbage collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_connection_that_breaks_off(monkeypatch, tmp_path):
     class Broken(http.server.BaseHTTPRequestHandler):

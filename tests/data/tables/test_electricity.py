@@ -1,4 +1,4 @@
-"""Elec2: the target against its definition, row by row, and the metrics by hand."""
+"""Elec2: the target against its definition, row by row, and metrics by hand."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SIZE = LEFT_OUT + 30
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory) -> tuple[Path, np.ndarray]:
-    """A folder with a file like the real one, and its numbers [row, column]."""
+    """Return a folder with a file in the real format, and its numbers [row, column]."""
     folder = tmp_path_factory.mktemp("elec2")
     random = np.random.default_rng(1)
-    numbers = random.random((SIZE, len(NUMBERS))).round(2)  # so that prices are equal at times
+    numbers = random.random((SIZE, len(NUMBERS))).round(2)  # so that some prices are equal
     numbers[-1, NUMBERS.index("nswprice")] = -1
     lines = [
         ",".join(map(str, [row[1], 1 + number // 48 % 7, row[0], *row[2:], "UP"]))

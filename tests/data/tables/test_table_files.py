@@ -1,4 +1,4 @@
-"""Readers of tables: the bundled ones, small files right and wrong, and the real files."""
+"""Readers of tables: bundled ones, small correct and wrong files, and the real files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_bundled_tables_are_in_their_original_units():
     assert cancer.inputs.shape == (569, 30) and diabetes.inputs.shape == (442, 10)
     assert np.bincount(cancer.target).tolist() == [212, 357]  # malignant, benign (UCI)
     assert cancer.features[0] == "mean radius" and diabetes.features[:2] == ["age", "sex"]
-    # Efron et al. 2004, table 1: the first patient is 59 years old, sex 2, response 151.
+    # Efron et al. 2004, table 1: the first patient is 59 years old, of sex 2, with response 151.
     assert diabetes.inputs[0, :2].tolist() == [59, 2] and diabetes.target[0] == 151
 
 
@@ -122,7 +122,7 @@ def fetched(dataset: str, folder: Path) -> _table_files.Table:
 def test_real_classes(tmp_path):
     pima = fetched("pima", tmp_path)
     assert pima.inputs.shape == (768, 8) and np.bincount(pima.target).tolist() == [500, 268]
-    # Means of the features as the authors of the file print them.
+    # Means of the features as printed by the authors of the file.
     expected = [3.8, 120.9, 69.1, 20.5, 79.8, 32.0, 0.5, 33.2]
     np.testing.assert_allclose(pima.inputs.mean(axis=0), expected, atol=0.05)
     cover = fetched("covertype-subset", tmp_path)
@@ -137,7 +137,7 @@ def test_real_regressions(tmp_path):
     boston = fetched("boston", tmp_path)
     design = np.column_stack([boston.inputs, np.ones(506)])
     (squares,) = np.linalg.lstsq(design, boston.target)[1]
-    assert squares / 506 == pytest.approx(21.89, abs=0.01)  # least squares, as often published
+    assert squares / 506 == pytest.approx(21.89, abs=0.01)  # least squares, as commonly published
     california = fetched("california", tmp_path)
     assert california.inputs.shape == (20640, 8)
     assert california.features[-1] == "medianIncome"

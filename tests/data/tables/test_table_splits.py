@@ -1,4 +1,4 @@
-"""Tables in splits: the rows of each part, scaling without a look-ahead, and errors."""
+"""Tables in splits: the rows of each part, scaling without look-ahead, and errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ real = pytest.mark.skipif(
     "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
 )
 ROWS = np.array([[0, 5, 1, 10], [1, 5, 2, 20], [2, 5, 4, 30], [3, 5, 8, 40], [4, 6, 9, 50]])
-"""Column 2 is neither feature nor target; column 1 is constant but in the last row."""
+"""Column 2 is neither feature nor target; column 1 is constant except in the last row."""
 FILES = {
     "data.txt": "\n".join(" ".join(map(str, row)) for row in ROWS) + "\n\n",
     "index_features.txt": "0\n1\n",
@@ -48,7 +48,7 @@ def build(raw: Path = Path("unused"), **settings):
 
 
 def archive(folder: Path, **changed: str) -> Path:
-    """Write an archive of one small set to a folder; a file without text is left out."""
+    """Write an archive of one small set to a folder; omit files without text."""
     names = {name.replace(".", "_"): name for name in FILES}
     content = FILES | {names[key]: text for key, text in changed.items()}
     with tarfile.open(folder / _uci.ARCHIVE, "w:xz") as packed:
@@ -89,7 +89,7 @@ def test_scaling_knows_the_training_rows_alone(tmp_path):
         assert store["target_sd"].values[s] == pytest.approx(target.std())
         expected = (ROWS[test, 3] - target.mean()) / target.std()
         np.testing.assert_allclose(task.test.targets[s, :, 0], expected, rtol=1e-6)
-    # Constant in the training rows of split 0, so 0 in its test rows as well.
+    # Constant in the training rows of split 0, hence 0 in its test rows as well.
     assert (task.test.inputs[0][:, 1] == 0).all()
 
 
@@ -306,7 +306,7 @@ def test_learners_of_its_kind_fit(dataset, kind, learners):
 
 
 def test_a_linear_learner_predicts_as_ridge_regression_does():
-    """It takes all rows of a task at once; without intercept, which scaling makes needless."""
+    """The learner takes all rows of a task at once, and no intercept, as the data are scaled."""
     store, key = build(dataset="diabetes", realisations=2), seeds.block(range(2), "test")
     task = table_splits.task(store, [0, 1], 0)
     learner = linear_gaussian.build(linear_gaussian.Settings(), table_splits.problem(store))

@@ -19,7 +19,7 @@ def build(**settings):
 
 
 def shown(store, realisation):
-    """Inputs [T, d] and targets [T] of one realisation, as the tasks show them."""
+    """Return inputs [T, d] and targets [T] of one realisation from its tasks."""
     tasks = [tabular.task(store, [realisation], t).train for t in range(store.sizes["task"])]
     inputs, targets = (
         np.concatenate([getattr(b, k)[0] for b in tasks]) for k in ("inputs", "targets")

@@ -1,4 +1,4 @@
-"""A user's tables: reading, and one error for each mistake."""
+"""A user's tables: reading, and one error per mistake."""
 
 from __future__ import annotations
 

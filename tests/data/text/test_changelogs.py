@@ -1,4 +1,4 @@
-"""Change logs: heads of every form, what is dropped, known changes, and damaged files."""
+"""Change logs: all forms of entry heads, omitted text, known changes, and damaged files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ End:
 
 
 def write(folder: Path, *logs: str) -> Path:
-    """Write logs, and one with an old entry in place of each that is not given."""
+    """Write logs, with an old entry for each log that is not given; return the folder."""
     for number in range(1, _changelogs.FILES + 1):
         text = logs[number - 1] if number <= len(logs) else OLD
         content = gzip.compress(text.encode(), compresslevel=1, mtime=0)
@@ -62,7 +62,7 @@ def test_an_entry_is_a_document_with_the_words_below_its_head(tmp_path):
     assert corpus.names[:4].tolist() == [
         "ChangeLog.1:1", "ChangeLog.1:10", "ChangeLog.2:1", "ChangeLog.2:5",
     ]  # fmt: skip
-    # A mistyped date without a year has that of the entry above it.
+    # An entry whose date has no year because of a typo gets the date of the entry above.
     assert corpus.years[:4].tolist() == [2020, 2020, 1992, 1991]
     texts = [text for _, text in corpus.texts(0, 4)]
     assert texts == [
@@ -116,7 +116,7 @@ def test_known_changes_are_flagged_where_the_period_has_their_year(tmp_path):
     task, word = np.nonzero(store["known_change"].values[0])
     assert task.tolist() == [1, 1, 1]
     found = set(store["word"].values[word].tolist())
-    assert found == {"commit", "modified", "function"}  # delete is in no entry
+    assert found == {"commit", "modified", "function"}  # "delete" is in no entry
     assert not store["shift"].values.any() and store.attrs["licence_status"] == "presumed"
 
 
@@ -124,13 +124,13 @@ def test_known_changes_are_flagged_where_the_period_has_their_year(tmp_path):
 def test_the_real_logs():
     raw = Path(MIRROR) / "glibc-changelogs"
     corpus = _changelogs.read(raw)
-    # 25,416 heads have a whole date (25,413 by a stricter rule); in 13 it is mistyped.
+    # 25,416 heads have a full date (25,413 by a stricter rule); in 13 it has a typo.
     assert len(corpus.years) == len(set(corpus.names.tolist())) == 25_416 + 13
     years, entries = np.unique(corpus.years, return_counts=True)
     assert years.tolist() == [*range(1991, 2023)] and entries[0] == 10
-    # With mail addresses and hexadecimal numbers, in small letters: 2.06 million words, of which
-    # 8,998 occur five times. They were counted with the lines of further authors, whose names are
-    # the difference.
+    # With mail addresses and hexadecimal numbers, in lower case: 2.06 million words, of which
+    # 8,998 occur five times. These counts include the lines of further authors, whose names
+    # make up the difference.
     every = Counter[str]()
     for number in range(1, _changelogs.FILES + 1):
         for entry in _changelogs._entries(raw / f"ChangeLog.{number}.gz"):
@@ -151,13 +151,13 @@ def test_the_real_logs_change_their_words_in_2019():
     for word in ("commit", "modified"):
         above = [year for year in of_year if of_year[year][word] > 0.002 * size[year]]
         assert above == [2019, 2020, 2021, 2022]
-    # "Modified function." and "Delete file." are phrases of the program.
+    # "Modified function." and "Delete file." are phrases that the program writes.
     for word in ("function", "delete"):
         before, after = (
             sum(of_year[year][word] for year in span) / sum(size[year] for year in span)
             for span in (range(1992, 2019), range(2020, 2023))
         )
         assert after > 7 * before
-    # What people wrote goes, so nothing can show that its use has changed.
+    # Words of hand-written entries vanish, so no change of their use can be detected.
     for word in ("removed", "renamed", "likewise"):
         assert sum(of_year[year][word] for year in (2020, 2021, 2022)) <= 3

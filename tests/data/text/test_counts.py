@@ -1,4 +1,4 @@
-"""Counts of pairs equal a double loop; sums do not depend on order, nor on what is on disk."""
+"""Counts of pairs equal a double loop; sums do not depend on order or on files on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = 40
 
 
 def documents(number: int = 30, seed: int = 0) -> list[np.ndarray]:
-    """Texts of 0 to 60 words, frequent ones first, with gaps."""
+    """Return texts of 0 to 60 words with gaps, in which low numbers are frequent."""
     random = np.random.default_rng(seed)
     sizes = random.integers(0, 60, number)
     return [np.minimum(random.geometric(0.12, size) - 2, V - 1).astype(np.int32) for size in sizes]
@@ -51,7 +51,7 @@ def test_no_pair_goes_over_the_end_of_a_document_or_out_of_the_window():
     assert (
         len(counted([np.array([1]), np.array([2]), np.array([3, -1, -1, -1, -1, 4])]).column) == 0
     )
-    # Gaps keep their place: 1 and 2 are at a distance of 3, which weighs 2 / 4.
+    # Gaps keep their position: 1 and 2 are at distance 3, which has weight 2 / 4.
     rows = counted([np.array([1, -1, -1, 2])])
     assert (rows.column.tolist(), rows.value.tolist()) == ([2], [2])
 

@@ -1,4 +1,4 @@
-"""The 5-grams that the package makes: both forms, what must be left out, the counts."""
+"""The 5-grams that the package makes: both formats, exclusions and counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETTINGS = n_grams.Settings("made-ngrams-2012", first_year=1989, vocabulary_size
 
 @pytest.fixture(scope="module")
 def fetched(tmp_path_factory) -> dict[str, Path]:
-    """The folder of each release, as the workflow fetches it; checksums are those of the table."""
+    """Fetch each release as the workflow does, with the table's checksums; return the folders."""
     folders = {}
     for release in ("2012", "2020"):
         dataset = f"made-ngrams-{release}"
@@ -29,7 +29,7 @@ def fetched(tmp_path_factory) -> dict[str, Path]:
 
 
 def documents() -> tuple[list[str], np.ndarray]:
-    """The words, and the documents [period, document, place] that the tables are of."""
+    """Return the words, and the documents [period, document, place] behind the tables."""
     words = [word.replace("-", "") for word in planted_words.words(_made_n_grams.TEXT)]
     _, texts = planted_words.texts(_made_n_grams.TEXT, _made_n_grams.NUMBER)
     return words, np.array(texts).reshape(12, _made_n_grams.TEXT.documents, -1)
@@ -52,7 +52,7 @@ def test_the_store_has_the_pairs_of_all_five_grams_of_the_documents_alone(fetche
         found = np.zeros_like(expected)
         found[tuple(pairs.T)] = count
         np.testing.assert_array_equal(found, expected)
-        misread = len(text)  # an n-gram of each document, whose words are in no vocabulary
+        misread = len(text)  # one n-gram per document, whose words are outside any vocabulary
         assert store["tokens"].values[0, t] == 5 * (len(windows) + misread)
 
 

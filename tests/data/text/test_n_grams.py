@@ -1,4 +1,4 @@
-"""Tables of n-grams: counts equal brute force, wrong lines are named."""
+"""Tables of n-grams: counts equal brute force, and errors name the line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def lines(n: int = 5, seed: int = 0) -> list[Line]:
 
 
 def written(folder: Path, table: list[Line], files: int = 3, end: str = "\n") -> Path:
-    """Write tables of the lines, one of them packed."""
+    """Write tables of the lines, one of them compressed."""
     for k in range(files):
         text = "".join(f"{' '.join(w)}\t{y}\t{c}\t1{end}" for w, y, c in table[k::files])
         path = folder / f"table-{k}"
@@ -46,7 +46,7 @@ def written(folder: Path, table: list[Line], files: int = 3, end: str = "\n") ->
 
 
 def shared(folder: Path, table: list[Line], files: int = 3, end: str = "\n") -> Path:
-    """Write tables with the years of an n-gram in one line, as in 2020; one of them packed."""
+    """Write tables with all years of an n-gram in one line, as in 2020, one of them compressed."""
     years: dict[str, list[str]] = {}
     for w, y, c in table:
         years.setdefault(" ".join(w), []).append(f"{y},{c},1")
@@ -60,7 +60,7 @@ def shared(folder: Path, table: list[Line], files: int = 3, end: str = "\n") -> 
 
 
 def distinct(table: list[Line]) -> list[Line]:
-    """Leave out lines whose n-gram and year were there before, as real tables do."""
+    """Return the lines without repetitions of n-gram and year, as in real tables."""
     return list({(*w, y): (w, y, c) for w, y, c in table}.values())
 
 
@@ -178,7 +178,7 @@ def test_words_that_only_look_like_tags_stay(tmp_path):
 
 
 def drawn(words: list[str], year: int, count: int, kept: int, out: int) -> tuple[int, int]:
-    """The occurrences that stay, by plain Python: for training, and held out."""
+    """Return the occurrences kept for training and held out, in plain Python."""
     whole, key = 2**64, 0
     for word in words:
         points = _tokens.code_points(word)
@@ -247,7 +247,7 @@ def test_what_is_held_out_and_what_is_not_are_all(tmp_path):
 def test_vocabulary_ranks_by_periods_or_by_all(tmp_path):
     text = "a a\t1990\t1000\t1\na b\t1990\t1000\t1\nb c\t1992\t4\t1\nc c\t1992\t1\t1\n"
     (tmp_path / "t").write_text(text)
-    # Relative: a 3000 / 4000, c 6 / 10, b 1 / 4 + 4 / 10.
+    # Relative frequencies: a 3000 / 4000, c 6 / 10, b 1 / 4 + 4 / 10.
     assert n_grams.vocabulary(SMALL, tmp_path) == ["a", "b", "c"]
     assert n_grams.vocabulary(replace(SMALL, first_year=1992), tmp_path) == ["c", "b"]
     assert n_grams.vocabulary(replace(SMALL, minimum_count=7), tmp_path) == ["a", "b"]

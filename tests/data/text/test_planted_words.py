@@ -1,4 +1,4 @@
-"""Planted changes of meaning: visible in the neighbours of a word, not in its frequency."""
+"""Planted changes of meaning are visible in a word's neighbours but not in its frequency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build(**settings):
 
 
 def share_of_own_theme(matrix: np.ndarray, theme: np.ndarray, word: int, of: int) -> float:
-    """Of a word's counts with theme words, those with the words of one theme."""
+    """Return the share of a word's counts with theme words that belongs to one theme."""
     counts = matrix[word] * (np.arange(len(theme)) != word)
     return counts[theme == of].sum() / counts[theme >= 0].sum()
 
@@ -89,7 +89,7 @@ def test_counts_of_a_period_are_those_of_its_documents_and_task_minus_one_is_the
 
 
 def share_by_theme(store, word: int, t: int) -> np.ndarray:
-    """In a period, the share of a word among the common ones, by the theme of the document."""
+    """Return a word's share of common words in a period, by the document's theme."""
     group = store["realisation-0"]
     start, text = group["text_start"].values, group["text"].values
     result = np.zeros((6, 2))
@@ -107,7 +107,7 @@ def test_common_words_drift_apart_between_themes_and_only_with_drift():
         [np.log(share_by_theme(store, 0, t)).std() for t in (0, 5)] for store in (steady, drifting)
     ]
     assert max(spread[0]) < 0.1 and spread[1][0] == spread[0][0]
-    # A walk of five steps of .3 has a standard deviation of .67, less what all themes share.
+    # A walk of five steps of .3 has sd .67, less what all themes share.
     assert 0.25 < spread[1][1] < 1.2
     np.testing.assert_array_equal(steady["theme"], drifting["theme"])
 

@@ -1,4 +1,4 @@
-"""Dated documents: counts equal brute force, shards equal bytes, nothing held out leaks."""
+"""Dated documents: brute-force counts, equal bytes from shards, and no held-out leaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def raw(tmp_path) -> Path:
 
 
 def texts(store, held_out: bool, t: int) -> list[list[int]]:
-    """The documents of a period, from their source."""
+    """Return the documents of a period, from their source."""
     group, words = store["realisation-0"], store["word"].values.tolist()
     wanted = (group["document_held_out"] == held_out) & (group["document_task"] == t)
     return [numbers(SPEECHES[name], words) for name in group["document_name"].values[wanted]]
@@ -72,7 +72,7 @@ def test_dating_sees_held_out_documents_and_nothing_else(raw):
         matrix = np.zeros((8, 8))
         matrix[tuple(document.pairs.T)] = document.targets
         assert (matrix == expected).all()
-    # What training counts and held-out documents have together is the whole corpus, once.
+    # Training counts and held-out documents together are the whole corpus, without overlap.
     whole = running_text.build(replace(SMALL, held_out=0, words=tuple(words)), raw)
     for t in range(4):
         parts = _count_store.counts(store, 0, t), _count_store.held_out_counts(store, 0, t)
@@ -120,7 +120,7 @@ def test_shards_of_any_number_and_order_give_equal_bytes(raw, tmp_path, monkeypa
         for k in np.random.default_rng(1).permutation(settings.shards).tolist():
             partial = running_text.count_shard(settings, raw, words, k, scratch / str(k))
             zarr_zip.write(partial, scratch / f"{k}.zip")
-            # Read a slice at a time, as a merge of shards does that do not fit into memory.
+            # Read slices one by one, like a merge of shards that do not fit into memory.
             packed = ZipStore(scratch / f"{k}.zip", mode="r")
             partials.append(xr.open_zarr(packed, consolidated=False, chunks=None))
         zarr_zip.write(running_text.merge(settings, words, partials, scratch), scratch / "store")
@@ -158,7 +158,7 @@ def test_vocabulary_ranks_by_document_or_by_all(raw):
 
 
 def refused(settings: Settings, raw: Path, tmp_path: Path, monkeypatch) -> str:
-    """The message; nothing must be left of what was begun."""
+    """Return the error message; assert that no partial output is left."""
     scratch = tmp_path / "scratch"
     scratch.mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
@@ -209,7 +209,7 @@ DESCRIPTION = "speech_id|chamber|date|number_within_file|speaker\n"
 
 
 def congress(folder: Path, speech: str = "", description: str = "") -> Path:
-    """Two Congresses, as published; the second in Latin letters that are no UTF-8."""
+    """Write two Congresses as published, encoded in Latin-1."""
     for number, year in ((43, 1873), (44, 1875)):
         rows = [f"{number}000000{k}|H|{year}0304|{k:05d}|Mr. SPEAKER\n" for k in range(4)]
         (folder / f"descr_0{number}.txt").write_text(DESCRIPTION + "".join(rows) + description)
@@ -229,7 +229,7 @@ def test_congressional_record(tmp_path):
     words = store["word"].values.tolist()
     assert words[0] == "and" and {"Peace", "law", ",", "caf\xe9", "|"} <= set(words)
     matrix = of_batch(running_text.task(store, [0], 1).train, 0, len(words))
-    # Four times Peace and law , and: at distances 1 and 4; no speech is joined to the next.
+    # Four times "Peace and law , and": at distances 1 and 4; speeches are not joined.
     assert matrix[words.index("Peace"), words.index("and")] == 4 * (1 + Fraction(1, 4))
     assert store["realisation-0"]["document_name"].values[5] == "440000001"
 
@@ -290,7 +290,7 @@ def test_the_real_state_of_the_union():
     store = running_text.build(settings, raw)
     documents = store["realisation-0"].to_dataset()
     assert documents.sizes["document"] == 245 and store.sizes["task"] == 24
-    # 2.0 million tokens, as the mirror's notes say.
+    # 2.0 million tokens, as the mirror's notes say
     assert documents["document_tokens"].values.sum() == pytest.approx(2.2e6, rel=0.1)
     assert store["word"].values[:5].tolist() == ["the", "of", ",", ".", "to"]
     content = dict(_text_files.members(raw / _corpora.UNION_ARCHIVE, ".txt"))

@@ -1,4 +1,4 @@
-"""A user's folder of texts: counted like other documents, and one error for each mistake."""
+"""A user's folder of texts is counted like other documents; one error per mistake."""
 
 from __future__ import annotations
 

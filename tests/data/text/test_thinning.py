@@ -1,4 +1,4 @@
-"""Samples of occurrences follow the binomial law, and depend on nothing but their keys."""
+"""Samples of occurrences follow the binomial law and depend only on their keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ YEAR, SECOND = np.full(len(KEYS), 1950), np.ones(len(KEYS), int)
 
 
 def sample(target: int, held_out: float = 0.0, realisation: int = 0) -> _thinning.Sample:
-    """Of two periods, the first with 10 tokens, the second with 1,000."""
+    """Return a sample of two periods, the first with 10 tokens and the second with 1,000."""
     return _thinning.sample([10, 1000], target, held_out, realisation)
 
 
@@ -24,7 +24,7 @@ def drawn(sample, counts, key=KEYS, year=YEAR, period=SECOND) -> tuple[np.ndarra
 
 
 def p_value(seen: np.ndarray, count: int, probability: float) -> float:
-    """Of a chi-square test against the binomial law, with rare numbers pooled at both ends."""
+    """Return the p value of a chi-square test against the binomial law, with pooled tails."""
     expected = len(seen) * stats.binom.pmf(np.arange(count + 1), count, probability)
     low, high = np.flatnonzero(expected > 10)[[0, -1]]
     pooled = np.clip(seen, low, high)
@@ -46,14 +46,14 @@ def test_what_stays_is_binomial(count, target, held_out):
         kurtosis = (1 - 6 * probability * (1 - probability)) / variance
         assert abs(seen.var() / variance - 1) < 4 * np.sqrt((2 + kurtosis) / n)
         assert p_value(seen, count, probability) > 1e-3
-    # Both are parts of the same occurrences: of a multinomial law.
+    # Both are parts of the same multinomial draw.
     covariance = -count * kept**2 * held_out * (1 - held_out)
     found = np.cov(train, out)[0, 1]
     assert abs(found - covariance) < 5 * count / np.sqrt(len(train))
 
 
 def test_other_laws_are_refused():
-    """The test above sees the wrong probability, and draws that repeat."""
+    """The test above detects a wrong probability and repeated draws."""
     counts = np.full(len(KEYS), 12)
     train, _ = drawn(sample(300), counts)
     assert p_value(train, 12, 0.31) < 1e-6

@@ -1,4 +1,4 @@
-"""Tokens equal those of a regular expression; the number of a word is its position in the list."""
+"""Tokens equal those of a regular expression; a word's number is its position in the list."""
 
 from __future__ import annotations
 

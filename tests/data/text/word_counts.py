@@ -1,4 +1,4 @@
-"""Brute force for counts of words, and small corpora in the published formats."""
+"""Brute-force counts of words, and small corpora in the published formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def weight(weighting: str, window: int, distance: int) -> Fraction:
 def brute_force(
     documents: Iterable[Sequence[int]], vocabulary: int, window: int, weighting: str = "linear"
 ) -> np.ndarray:
-    """The whole matrix of exact counts n+ [V, V], by a double loop over each document."""
+    """Return the matrix of exact counts n+ [V, V], by a double loop over each document."""
     matrix = np.full((vocabulary, vocabulary), Fraction(0))
     for document in documents:
         for p in range(len(document)):
@@ -39,7 +39,7 @@ def brute_force(
 
 
 def dense(rows: _counts.SparseRows, vocabulary: int, units: int) -> np.ndarray:
-    """The whole matrix of exact counts, from half of it."""
+    """Return the full matrix of exact counts from half of it."""
     matrix = np.full((vocabulary, vocabulary), Fraction(0))
     pairs, values = _counts.mirrored(rows, vocabulary)
     for (i, j), value in zip(pairs.tolist(), values.tolist(), strict=True):
@@ -48,7 +48,7 @@ def dense(rows: _counts.SparseRows, vocabulary: int, units: int) -> np.ndarray:
 
 
 def of_batch(batch, s: int, vocabulary: int) -> np.ndarray:
-    """The matrix of one repetition of a batch, float."""
+    """Return the matrix of one repetition of a batch, as floats."""
     matrix = np.zeros((vocabulary, vocabulary))
     kept = batch.mask[s]
     pairs, targets = batch.inputs[s][kept], batch.targets[s][kept, 0]
@@ -63,7 +63,7 @@ def numbers(text: str, words: Sequence[str]) -> list[int]:
 
 
 def speeches(years: Iterable[int], each: int, seed: int = 0) -> dict[str, str]:
-    """Invented speeches by file name."""
+    """Return synthetic speeches by file name."""
     random = np.random.default_rng(seed)
     countries = [a + b + "X" for a in "ABCDE" for b in "KLMN"][:each]
     return {
@@ -74,7 +74,7 @@ def speeches(years: Iterable[int], each: int, seed: int = 0) -> dict[str, str]:
 
 
 def archive(path: Path, files: dict[str, str | bytes], folder: str = "TXT/Session 25") -> Path:
-    """The files packed as the published archives are."""
+    """Pack the files like the published archives."""
     with tarfile.open(path, "w:xz", preset=0) as packed:
         for name, content in files.items():
             content = content.encode() if isinstance(content, str) else content

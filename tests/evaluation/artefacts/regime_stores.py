@@ -1,4 +1,4 @@
-"""Synthetic results of a study with axes, in which the leading method depends on the cell."""
+"""Synthetic results of a study with axes, in which the best method depends on the cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIPELINES = {
 
 
 def means(rows: float, segment: float, strength: float) -> dict[str, float]:
-    """Return realistic accuracies: memory helps where rows are few."""
+    """Return realistic accuracies: memory helps if there are few rows."""
     level = 0.9 - 0.3 * (12.5 / rows) ** 0.5 - 0.05 * strength
     memory = 0.10 * (25 / rows) * (segment / 3) ** 0.5
     gain = 0.017 * strength

@@ -41,16 +41,16 @@ def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
         prior = student_t.score(beta, 2 * a0, d, prior_log_det, of_prior)
         worst = min(worst, np.log((1 - hazard) / hazard) + run - prior)
     assert worst >= bound
-    if spread == 1:  # The smallest scale of the prior: the bound is then sharp.
+    if spread == 1:  # At the smallest scale of the prior, the bound is sharp.
         assert worst == pytest.approx(bound, abs=0.02)
 
 
 def test_the_paper_condition_holds_from_a_much_smaller_determinant():
-    # The paper's: log odds of 4.595, sup f_0^beta / beta = 2.986, satisfied from 2e-10 on.
+    # The paper has log odds of 4.595 and sup f_0^beta / beta = 2.986, satisfied from 2e-10 on.
     peak = np.exp(0.15 * stats.multivariate_t(None, 5 / 3 * np.eye(5), 6).logpdf(np.zeros(5)))
     assert peak / 0.15 == pytest.approx(2.986, abs=1e-3)
     smallest = np.exp(odds_bound.smallest_log_det(0.15, 0.01, **FIG_1B))
-    # Ours keeps the prior's integral, which the paper's condition drops: lower still.
+    # Ours keeps the prior's integral, which the paper's condition drops, so it is lower.
     assert smallest == pytest.approx(4.3e-11, rel=0.02)
     at = odds_bound.log_odds_bound(0.15, 0.01, log_det=np.log(smallest), **FIG_1B)
     assert at == pytest.approx(0, abs=1e-9)
@@ -92,7 +92,7 @@ def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_
     s2, mu = q.draw(20_000, np.random.default_rng(0))
     assert s2.mean() == pytest.approx(q.b / (q.a - 1), rel=0.01)
     exact = beta_exact.log_density(prior, 1e-6, x, y, s2, mu)
-    # The standard posterior is the limit: the log ratio is constant.
+    # In the limit of the standard posterior, the log ratio is constant.
     assert (exact - q.log_density(s2, mu)).std() < 1e-3
     one = beta_exact.Approximation(3.0, 2.0, np.array([0.5]), np.array([[0.7]]))
     mass = integrate.dblquad(
@@ -188,7 +188,7 @@ def test_k_hat_has_bars_of_the_middle_half_of_the_data_sets():
 
 
 def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
-    """Test the approximation of a hundred rows and the next row, for each data set."""
+    """Compare with the approximation of a hundred rows and the next row, for each data set."""
     study = k_hat_study(2, (0.05, 0.2))
     found = study.run("ar", "fits").isel(task=-1)
     prior, random = beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)

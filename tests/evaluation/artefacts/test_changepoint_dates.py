@@ -1,4 +1,4 @@
-"""Table of dated changes, with numbers by hand, on a series and on a table."""
+"""The table of dated changes, against numbers by hand, for a series and a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.evaluation.scoring import stores
 
 DAYS = np.datetime64("2024-01-01") + np.arange(30)
 START = 10
-"""The first value of the second segment."""
+"""The first task of the second segment."""
 
 
 def stored(family: str, module, folder: Path, rows: str, **settings):
@@ -29,14 +29,14 @@ def stored(family: str, module, folder: Path, rows: str, **settings):
 
 
 def level(folder: Path, **settings):
-    """Return a series of days with the values 2 and then 7."""
+    """Return a daily series with values 2, then 7."""
     rows = "".join(f"{day},{2 if n < START else 7}\n" for n, day in enumerate(DAYS))
     settings = {"time": "day", "unit": "EUR"} | settings
     return stored("series-file", series_file, folder, "day,price\n" + rows, **settings)
 
 
 def run(store, weights=(0.6, 0.3, 0.1), ago=(0, 2, 9)):
-    """Return a run that finds the change, with a second hypothesis some tasks earlier."""
+    """Return a run that finds the change; its second hypothesis places it some tasks earlier."""
     task, tasks = np.arange(store.sizes["task"]), store.sizes["task"]
     length = np.where(task < START, task, task - START)[None, :, None] + np.array(ago)
     length[:, :START] = task[:START, None]

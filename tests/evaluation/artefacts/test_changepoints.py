@@ -1,4 +1,4 @@
-"""Figure of many series and table beside the published one, with runs written by hand."""
+"""The figure and table of many series beside published numbers, from runs by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOUND = {"as-ocp": [28], "late": [28, 60], "none": []}
 
 
 def stream(name: str, folder: Path):
-    """Return the store of a data set, from a file with the flow of the Nile."""
+    """Return the store of a data set, made from a file with the flow of the Nile."""
     flow = [float(value) for value in _nile.FLOW]
     years = [str(_nile.FIRST_YEAR + number) for number in range(len(flow))]
     data = {"time": {"raw": years}, "series": [{"label": "flow", "raw": flow}]}

@@ -1,4 +1,4 @@
-"""Table of claims: our scores beside the paper's numbers, and the verdict."""
+"""The table of claims: our scores beside the paper's numbers, and the verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ABOUT = {
 
 @pytest.fixture(autouse=True)
 def gate(monkeypatch):
-    """The paper trains nothing on the stream, so that the share is 1."""
+    """Declare that the paper trains nothing on the stream, so that the training share is 1."""
     known = PaperTraining(place="5.1", family="toy-step", untrained=True)
     monkeypatch.setattr(paper_training, "works", lambda: {"knoblauch2018robust": [known]})
 

@@ -1,4 +1,4 @@
-"""Figure of what combinators gain: pairs, signs and intervals, on made-up accuracies."""
+"""The figure of gains from combinators: pairs, signs and intervals, on synthetic accuracies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STREAM = "permuted-mnist"
 
 @pytest.fixture(scope="module")
 def study():
-    """A reset over `map` (independent), and `map` alone three times, with other settings in two."""
+    """Return results of a reset over `map` (independent) and `map` alone with three settings."""
     store = continual_stores.stream()
     runs = [
         continual_stores.run(store, name, continual_stores.matrix(name), decay=decay)

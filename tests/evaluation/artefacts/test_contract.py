@@ -1,3 +1,3 @@
-"""The contract over our metrics and artefacts."""
+"""Run the contract on the package's metrics and artefacts."""
 
 from shiftbench.contract.scores import *  # noqa: F403

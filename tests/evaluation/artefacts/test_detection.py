@@ -1,4 +1,4 @@
-"""Table and curves of detection beside detectors that do not look, on small stores."""
+"""The table and curves of detection beside blind detectors, on small stores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table_of_pair(pair):
 
 @pytest.fixture(scope="module")
 def pair(study):
-    """A study of the same runs on two streams, the second without every third shift."""
+    """Return a study of the same runs on two streams, the second with fewer shifts."""
     (stream,) = study.streams.values()
     other = stream.assign(shift=stream["shift"] & (stream["task"] % 3 > 0))
     streams = {"toy-step": stream, "other": other.assign_attrs(stream.attrs)}

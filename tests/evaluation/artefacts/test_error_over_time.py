@@ -1,4 +1,4 @@
-"""Figure of a score over time: its lines, on runs of a beam and on failed runs."""
+"""The figure of a score over time: its lines, for runs of a beam and failed runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_windows_are_means_of_equal_lengths_and_the_last_may_be_shorter(monkeypa
 def test_lines_are_scores_and_shares_of_shifts() -> None:
     study = stores.toy_study()
     so_far, in_windows, shifts = error_over_time.draw(study).get_axes()
-    assert so_far.get_ylabel().startswith("log predictive")  # jump_f1 is of whole runs
+    assert so_far.get_ylabel().startswith("log predictive")  # jump_f1 has no score per task
     for place, learner in enumerate(study.learners):
         values = study.by_task("toy-step", learner, "log_predictive").mean(axis=0)
         assert so_far.get_lines()[place].get_ydata()[-1] == pytest.approx(values.mean())

@@ -1,4 +1,4 @@
-"""Figures of correlation over time and of the quality of forecasts, run by the harness."""
+"""Figures of correlation over time and of forecast quality, from runs of the harness."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SEEDS = 3
 
 
 def noise_run(name, power, sds=SDS, **infos):
-    """Return a run whose gradient's standard deviation is sd to a power, doubled in task 2."""
+    """Return a run whose gradient sd is `sd` to a power, doubled in the second task."""
     settings = {"family": "gaussian", "sds": sds, "draws": 5, "layer": ""}
     spread = np.ones((SEEDS, 2, 1)) * np.array(sds) ** power
     spread[:, 1] *= 2
@@ -45,7 +45,7 @@ def test_growth_is_the_ratio_of_the_spreads_at_one_and_a_tenth():
 
 
 def means(axes):
-    """Return the lines with a label, which are neither marks nor single seeds."""
+    """Return the lines that have a label, without marks and single seeds."""
     return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
 
 
@@ -65,7 +65,7 @@ def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
     left, right = gradient_noise.draw(study).get_axes()
     normal, radial = means(left)
     np.testing.assert_allclose(normal.get_xdata(), [0.1, 1, 3])
-    # The mean of the two tasks.
+    # The mean over both tasks.
     np.testing.assert_allclose(normal.get_ydata(), 1.5 * np.array([0.01, 1, 9]))
     assert left.get_xscale() == left.get_yscale() == "log"
     published, full = means(right)
@@ -78,7 +78,7 @@ def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
 
 
 def mfvi_run(name, accuracy, infos=None, **settings):
-    """Return a run of mfvi with this test accuracy, and half of it as nats."""
+    """Return a run of mfvi with this test accuracy, and half of it in nats."""
     known = {"family": "gaussian", "draws": 1, "epochs": 5, "gradient_draws": 0} | settings
     score = np.stack([np.full((SEEDS, 2), accuracy), np.full((SEEDS, 2), accuracy / 2)])
     wobble = np.linspace(-0.01, 0.01, SEEDS)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Figures of plasticity, of looks inside tasks and of memory, on made-up accuracies."""
+"""Figures of plasticity, looks inside tasks, and memory, on synthetic accuracies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEDS, TASKS, LOOKS = 4, 5, 3
 
 
 def looks(level):
-    """Accuracies at looks [seed, task, look, task], which drop in the middle of a task."""
+    """Return accuracies at looks [seed, task, look, task] that drop in the middle of a task."""
     random = np.random.default_rng(round(100 * level))
     values = level - 0.2 * (np.arange(LOOKS) == 1)[:, None] + np.zeros((SEEDS, TASKS, LOOKS, TASKS))
     values = values + random.normal(0, 0.01, (SEEDS, 1, 1, 1))
@@ -73,7 +73,7 @@ def test_sizes_of_one_memory_are_one_line_over_all_its_rows(study):
 
 
 def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
-    """One panel for a study without looks; a single size of memory is a point."""
+    """A study without looks has one panel, and a single memory size is a point."""
     scores = [name for name in METRICS if name != "worst_case_acc"]
     spec = {"study": "s", "metrics": scores, "learners": ["joint", "coreset-20"]}
     spec |= {"reference": None, "streams": [STREAM], "methods": {}}
@@ -88,7 +88,7 @@ def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
 
 
 def test_sizes_with_settings_of_their_own_best_trials_are_one_line(study):
-    """Methods without a memory keep lines of their own, also if trials made them differ alone."""
+    """Methods without memory keep their own lines, even if they differ only in tuned settings."""
     runs = []
     for number, name in enumerate(["joint", *SIZES]):
         run = study.run(STREAM, name)

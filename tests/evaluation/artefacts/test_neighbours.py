@@ -1,4 +1,4 @@
-"""Table of neighbours: order, pairs, resolved differences and unknown ones."""
+"""The table of neighbours: order, pairs, and resolved and unresolved differences."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_lines_that_coincide_are_told_by_their_markers(study):
 def test_the_dashed_line_is_the_best_fixed_predictor(study):
     (panel,) = average_cumulative_loss.draw(study).get_axes()
     (best,) = (line for line in panel.get_lines() if line.get_label() == "best fixed predictor")
-    # Of hinge loss on z-scored breast cancer, without intercept: .017 (an exact linear program).
+    # Hinge loss on z-scored breast cancer without intercept: .017, from an exact linear program.
     assert best.get_ydata()[0] == pytest.approx(0.0171, abs=1e-4)
     assert "best fixed predictor in hindsight" in average_cumulative_loss.caption(study)
 
@@ -65,7 +65,7 @@ def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
     for line in panel.get_lines():
         if line.get_marker() in points:
             points[line.get_marker()].append(line.get_ydata())
-    # The dashes: own gradients of the three learners, then the worst case; none for ngvi.
+    # Dashed: bounds from own gradients of the three learners, then the worst case; none for ngvi.
     own, worst = np.split(np.array(points["_"]), 2)
     for bounds in (own, worst):
         assert np.isnan(bounds[2]).all()
@@ -85,7 +85,7 @@ def test_the_table_sets_the_papers_figure_beside_ours(study):
 def test_the_best_fixed_predictor_is_the_last_row_of_a_stream(study, change):
     table = regret_table.tabulate(study).set_index("learner")
     best = table.loc[hindsight.LABEL]
-    # Of hinge loss on z-scored breast cancer, without intercept: .017 (an exact linear program).
+    # Hinge loss on z-scored breast cancer without intercept: .017, from an exact linear program.
     assert best["loss"] == best["expected_loss"] == "0.017 [0.017, 0.017]"
     assert best["regret"] == best["expected_regret"] == 0
     assert np.isnan(best["regret_bound"])

@@ -1,4 +1,4 @@
-"""Figure of outliers: every number is that of its cell, and the further axes are at their end."""
+"""The figure of outliers shows the numbers of its cells, with other axes at their last value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRICS = ["crps", *outliers.ROWS]
 
 @pytest.fixture(scope="module")
 def study():
-    """Methods that decide, one that does not; alarms and scores at random."""
+    """Return a study of methods with and without decisions, with random alarms and scores."""
     streams, cells, runs = {}, {}, []
     for number, point in enumerate(product(*AXES.values())):
         name, at = f"series-{number}", dict(zip(AXES, point, strict=True))
@@ -59,7 +59,7 @@ def test_each_number_is_that_of_its_cell(study):
     for row, metric in enumerate(outliers.ROWS):
         for column, burst in enumerate(AXES["burst"]):
             drawn = panels[2 * row + column].containers
-            # Who decides nothing has no alarms and no delays, but scores.
+            # A method without decisions has scores, but no alarms or delays.
             assert len(drawn) == (2 if metric == "crps_clean" else 1)
             for y, share in zip(drawn[0].lines[0].get_ydata(), AXES["outliers"], strict=True):
                 scores = study.score(names[share, burst, 2], "cusum", metric)

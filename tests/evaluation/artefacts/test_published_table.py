@@ -1,4 +1,4 @@
-"""Table of published numbers: all learners, for the metrics that a paper has."""
+"""The table of published numbers has all learners, for the metrics in the paper."""
 
 from __future__ import annotations
 

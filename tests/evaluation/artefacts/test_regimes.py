@@ -1,4 +1,4 @@
-"""Map of regimes, its lines and its table, on synthetic scores."""
+"""The map of regimes, its lines and its table, on synthetic scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of regressions: means and standard errors by hand, beside the paper's numbers."""
+"""The table of regressions: means and standard errors by hand, beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_papers_seven_columns_stand_in_its_order(made):
     assert table.columns.tolist()[-7:] == [f"[{name}]" for name in names]
     assert table["[Radial]"]["RMSE", "uci-boston"] == "3.36 ± 0.23"
     assert table["[DVI]"]["log likelihood", "uci-energy"] == "-1.01 ± 0.06"
-    assert table["[DVI]"]["RMSE", "uci-energy"] == ""  # none is printed
+    assert table["[DVI]"]["RMSE", "uci-energy"] == ""  # no number is printed
     assert (table.loc[("RMSE", "diabetes")].tolist()[-7:]) == [""] * 7
 
 
@@ -164,7 +164,7 @@ def test_a_missing_metric_is_told():
 
 
 def test_its_own_likelihoods_lie_far_below_what_its_errors_allow():
-    """Compare with a normal around predictions of this error: -log(error) - 1.42."""
+    """Compare with a normal around predictions with this error: -log(error) - 1.42."""
     table = next(
         one for one in paper_numbers.tables() if one.table == "Table 2" and "UCI" in one.title
     )

@@ -1,4 +1,4 @@
-"""Fig. 3 of li2021vbs on tiny stores: lines, strips and refusals."""
+"""Fig. 3 of li2021vbs on tiny stores: lines, strips and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure of robustness: every configuration is shown, and failed runs count."""
+"""The figure of robustness shows every configuration, and failed runs count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of segments: what comes back, the width of drifts, and kinds of shift."""
+"""Figures of recurring segments, widths of drifts, and kinds of shift."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stream(name, family, **settings):
 
 
 def study(streams, metrics, values, cells=None):
-    """Results with given scores, values [stream, learner, metric, seed]."""
+    """Return results with given scores, values [stream, learner, metric, seed]."""
     dims = ("stream", "learner", "metric", "seed")
     coords = {"stream": list(streams), "learner": list(LEARNERS), "metric": list(metrics)}
     cube = xr.Dataset(
@@ -110,7 +110,7 @@ def widths():
     fields = {"tasks": 10, "train_per_task": 5, "realisations": 2}
     streams = {name: stream(name, "transformed-images", **fields) for name in cells}
     values = np.random.default_rng(1).uniform(0.4, 0.8, (4, 2, 3, SEEDS))
-    values[:, 1, 1:] = np.nan  # vcl decides nothing
+    values[:, 1, 1:] = np.nan  # vcl makes no decisions
     return study(streams, drift_width.FACTS.uses, values, cells), values
 
 

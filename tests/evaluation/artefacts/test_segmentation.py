@@ -1,4 +1,4 @@
-"""Figure of segmentations and the table beside it, on the Nile, run by the harness."""
+"""The figure and table of segmentations on the Nile, from runs of the harness."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_each_learner_with_run_lengths_has_a_panel_with_its_numbers(study, runs)
         assert words in panel.get_title(loc="left")
         (mark,) = (line for line in panel.get_lines() if line.get_marker() == "v")
         assert mark.get_xdata()[0] == 1899
-    assert top.get_lines()[1].get_xdata()[0] == 1899  # the truth, dotted
+    assert top.get_lines()[1].get_xdata()[0] == 1899  # the true changes, dotted
     assert panels[-1].get_xlabel() == "year" and panels[-1].get_xlim() == (1871, 1971)
 
 
@@ -110,7 +110,7 @@ def test_the_posterior_of_several_models_is_stacked_to_one(nile, runs):
 
 
 def vertical(panel, style):
-    """Return the positions of vertical lines of this style in a panel."""
+    """Return the positions of a panel's vertical lines in this style."""
     lines = (line for line in panel.get_lines() if line.get_linestyle() == style)
     return [line.get_xdata()[0] for line in lines if np.ptp(line.get_ydata()) == 1]
 
@@ -179,7 +179,7 @@ def test_titles_count_changepoints_and_zeros(nile, starts, words):
 
 
 def segments_backwards(run):
-    """Return the changepoints of a store step by step: best slot, its start, the slot before it."""
+    """Return the changepoints of a store by backtracking through its best slots."""
     store, starts, task = run.isel(seed=0), [], run.sizes["task"] - 1
     while task >= 0:
         at = store.isel(task=task)
@@ -210,7 +210,7 @@ def test_the_counts_of_a_series_with_several_changes_are_those_of_its_store(nile
 
 
 def heights(band, years):
-    """Return the height of a band of a stack in each year."""
+    """Return the height of a stacked band in each year."""
     points = band.get_paths()[0].vertices
     at = [points[points[:, 0] == year, 1] for year in years]
     return np.array([np.ptp(ys) for ys in at])
@@ -232,7 +232,7 @@ def test_shares_of_the_models_are_their_weights_and_sum_to_one_at_each_step(nile
 
 
 def test_each_stream_has_its_block(nile):
-    """Return a study with two streams whose true shifts differ."""
+    """The two streams of the study have different true shifts."""
     later = nile.assign(shift=(nile["shift"].dims, np.roll(nile["shift"].values, 5, axis=1)))
     spec = json.loads(nile.attrs["spec"]) | {"stream": "later"}
     streams = {"nile": nile, "later": later.assign_attrs(spec=json.dumps(spec))}
@@ -279,7 +279,7 @@ def test_a_picture_has_no_more_cells_than_its_limit_and_none_of_no_width(tasks, 
     edges = segmentation._edges(np.arange(tasks) + 1.0, tasks + 1.0, columns)
     assert len(edges) == columns + 1 and edges[0] == 1 and edges[-1] == tasks + 1
     assert (np.diff(edges) > 0).all()
-    # A column shows a task's cell if, and only if, it stands between the column's edges.
+    # A column shows a task's cell if and only if the task is between the column's edges.
     holder = np.searchsorted(edges, np.arange(tasks) + 1.0, side="right") - 1
     row = length[:, 0] * len(picture) // (longest + 1)
     expected = np.zeros_like(picture)

@@ -1,4 +1,4 @@
-"""Figure of shift detection on small stores: panels and refusals."""
+"""The figure of shift detection on small stores: panels and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fig. 2 of li2021vbs on tiny stores: the seed shown, the lines and refusals."""
+"""Fig. 2 of li2021vbs on tiny stores: the chosen seed, the lines, and error messages."""
 
 from __future__ import annotations
 

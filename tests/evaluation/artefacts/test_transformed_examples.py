@@ -1,4 +1,4 @@
-"""Examples of transformed images: the images, their maps and their labels."""
+"""Examples of transformed images: images, maps and labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.evaluation.scoring import stores
 
 
 def panels(figure):
-    """Return axes [image, segment], with a column for each segment of the stream."""
+    """Return the axes [image, segment], with one column per segment of the stream."""
     return np.array(figure.get_axes()).reshape(-1, 3)
 
 

@@ -23,7 +23,7 @@ from tests.evaluation.scoring.words import word_stores
 from tests.evaluation.scoring.words.word_stores import stream, study
 
 PLANTED = np.argwhere(stream()["changed"].values[0])
-"""(period, word) of the planted changes of the first seed."""
+"""The (period, word) of the planted changes in the first seed."""
 
 
 def without_beams() -> StudyResults:
@@ -40,7 +40,7 @@ def test_metrics_of_the_small_study():
     assert np.isnan(table["vcl", "change_f1"])
     assert table["independent", "updates_per_period"] == 22
     assert 0 < table["vbs", "updates_per_period"] < 3
-    # A random period is off by 1.6.
+    # A random period would be off by 1.6 on average.
     assert table["vbs", "dating_error"] < 1.1
 
 
@@ -68,9 +68,10 @@ def test_a_word_that_is_not_in_the_vocabulary_is_named():
 
 
 def made_by_hand() -> _words.WordHistory:
-    """Return histories: word 0 moves in period 2, 1 moves as far but is new there, 2 a little.
+    """Return histories with known movements of five words over four periods.
 
-    There are four periods and five words. Words 3 and 4 stay; 4 occurs only in the last period.
+    Word 0 moves in period 2, word 1 moves as far but is new there, and word 2 moves a little.
+    Words 3 and 4 stay; 4 occurs only in the last period.
     """
     angle = np.zeros((4, 5))
     angle[2:, 0] = angle[2:, 1] = np.pi / 2
@@ -206,7 +207,7 @@ BEAMS = {
     "tempered": ({"prior_log_odds": -3.0, "weights": "paper"}, 0.01),
     "vcl": (None, 0.0),
 }
-"""By learner: settings of the beam, and the skip-gram's correlation."""
+"""Settings of the beam and the skip-gram's correlation, by learner."""
 
 
 class Beams(StudyResults):

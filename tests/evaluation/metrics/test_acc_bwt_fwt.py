@@ -1,5 +1,5 @@
-"""Accuracy after the last task and of tasks just learnt, backward and forward transfer, against
-their sums by hand.
+"""Final accuracy, accuracy of just-learnt tasks, and backward and forward transfer, against
+sums by hand.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_first_and_last_task_in_the_end(stream):
     ours, scratch = run(stream, A), run(stream, A, variant="independent")
     assert first.score(ours, stream) == pytest.approx([0.4])
     assert last.score(ours, stream) == pytest.approx([0.95])
-    assert first.score(scratch, stream) == pytest.approx([0.9])  # as it was learnt, as for acc
+    assert first.score(scratch, stream) == pytest.approx([0.9])  # just after learning, as for acc
 
 
 def test_the_first_task_has_no_forward_transfer(stream):

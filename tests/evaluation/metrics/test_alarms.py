@@ -1,4 +1,4 @@
-"""Metrics of alarms on line: brute force on small cases, closed forms, all histories."""
+"""Metrics of online alarms: brute force on small cases, closed forms, and all histories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def score(name, run, stream):
 
 
 def stream_of(shift, one_row=True, ends=None):
-    """A stream with these shifts [seed, task], of single rows or of many."""
+    """Return a stream with these shifts [seed, task], with single rows or many per task."""
     family = "toy-step" if one_row else "transformed-images"
     spec = {"stream": "s", "family": family, "settings": {}}
     store = xr.Dataset({"shift": (("realisation", "task"), np.asarray(shift, bool))})
@@ -32,7 +32,7 @@ def stream_of(shift, one_row=True, ends=None):
 
 
 def decided(flags, stream, **infos):
-    """A run of one hypothesis, with a decision [seed, task] and more infos [seed, task]."""
+    """Return a run of one hypothesis with decisions [seed, task] and other infos [seed, task]."""
     flags = np.asarray(flags, float)[..., None]
     none = np.zeros_like(flags)
     infos = {name: np.asarray(values)[..., None] for name, values in infos.items()}
@@ -75,7 +75,7 @@ def by_hand(shift, ends, flags, window):
 
 
 def curve_by_hand(waits, upto):
-    """P(D > d) as the product over days of 1 - deaths / at risk."""
+    """Return P(D > d) as the product over days of 1 - deaths / at risk."""
     alive, curve = 1.0, []
     for d in range(upto):
         risk = sum(wait >= d for wait, _ in waits)
@@ -92,7 +92,7 @@ def test_every_metric_of_alarms_equals_brute_force(one_row, drifts):
     ends = np.where(shift, np.arange(14), -1)
     if drifts:
         ends[shift] += np.random.default_rng(3).integers(0, 4, shift.sum())
-    told = np.where(ends == np.arange(14), -1, ends)  # abrupt ones need not say their end
+    told = np.where(ends == np.arange(14), -1, ends)  # abrupt shifts need no end
     stream = stream_of(shift, one_row, told if drifts else None)
     run, window = decided(flags, stream), alarms.horizon(stream).window
     got = {name: score(name, run, stream) for name in NAMES[:7]}
@@ -137,7 +137,7 @@ def test_geometric_false_alarms_have_a_mean_time_of_one_over_p():
     assert score("false_alarm_rate", run, stream).mean() == pytest.approx(20, rel=0.05)
     assert np.isnan(score("median_delay", run, stream)).all()
     quiet = score("mean_time_to_false_alarm", decided(flags & False, stream), stream)
-    assert (quiet == 4999).all()  # no alarm: at least as long
+    assert (quiet == 4999).all()  # without an alarm: a lower bound
 
 
 def test_the_area_of_the_perfect_and_of_the_silent_detector():
@@ -151,8 +151,8 @@ def test_the_area_of_the_perfect_and_of_the_silent_detector():
 
 
 def test_the_area_of_a_random_detector_is_that_of_a_geometric_delay():
-    # Tasks of many rows: w = 2, E min(D, 2) = (1 - p) + (1 - p)^2 at 1000 p' false alarms, where a
-    # shift in every 50 tasks turns (1 - (1 - p)^3) / 50 of the alarms into true ones.
+    # Tasks of many rows: w = 2, and E min(D, 2) = (1 - p) + (1 - p)^2 at 1000 p' false alarms. A
+    # shift every 50 tasks turns (1 - (1 - p)^3) / 50 of the alarms into true ones.
     random = np.random.default_rng(1)
     shift = np.tile(np.arange(20_000) % 50 == 25, (4, 1))
     stream = stream_of(shift, one_row=False)
@@ -191,12 +191,12 @@ def test_a_sweep_starts_silent_and_its_points_are_those_of_its_thresholds():
     flagged = (value > third[:, None]) & (np.arange(40) > 0)
     of_third = score("false_alarm_rate", decided(flagged, stream), stream)
     assert any((row == of_third).all() for row in curve.rate)
-    # Common thresholds give each seed other points, from the same runs.
+    # Common thresholds give each seed other points from the same runs.
     assert alarms.sweep(run, stream, pooled=True).rate.shape[1] == 6
 
 
 def history_weights(values, odds):
-    """Each history of shifts [history, task], and its probability given all the values."""
+    """Return each history of shifts [history, task] and its probability given all values."""
     every = list(itertools.product([0, 1], repeat=len(values) - 1))
     joint = []
     for history in every:
@@ -227,7 +227,7 @@ def test_a_beam_that_keeps_all_says_how_probable_a_recent_shift_is(within):
 
 
 def test_run_lengths_say_how_probable_a_recent_shift_is():
-    # A run length of t holds the first task, which no shift precedes.
+    # A run length of t contains the first task, which no shift precedes.
     random = np.random.default_rng(5)
     length = np.tile(np.arange(6.0), (2, 6, 1))
     weight = np.where(length <= np.arange(6)[:, None], random.random(length.shape), 0)
@@ -279,7 +279,7 @@ def test_the_base_rate_itself_has_no_skill_and_the_truth_has_all():
 
 
 def test_an_alarm_speaks_of_a_shift_since_the_last_one():
-    # Two steps four tasks apart: their shift has run length 0, 1, ... with certainty.
+    # Two steps four tasks apart: the last shift has run length 0, 1, ... with certainty.
     length = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4])
     infos = {name: np.zeros((1, 12, 1)) for name in ("log_weight", "map_log_joint")}
     infos["run_length"] = np.where(np.arange(12) < 3, np.arange(12), length)[None, :, None]
@@ -304,7 +304,7 @@ def test_alarms_of_several_hypotheses_equal_brute_force(most):
     for c, s in np.ndindex(3, 4):
         last = 0
         for t in range(1, 20):
-            lengths = range(min(most, t - last))  # a shift after the last alarm, and after task 0
+            lengths = range(min(most, t - last))  # a shift after the last alarm and after task 0
             fires = sum(weight[s, t, r] for r in lengths) > thresholds[c, 0]
             assert got[c, s, t] == fires
             last = t if fires else last

@@ -1,4 +1,4 @@
-"""Forgetting and metrics of looks inside tasks, against loops and matrices with known scores."""
+"""Forgetting and metrics of looks inside tasks, against loops and known matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stream():
 
 
 def run(stream, *matrices, looks=None):
-    """A run with accuracies at the ends of tasks, or at looks [seed, task, look, task]."""
+    """Return a run with accuracies at the ends of tasks, or at looks [seed, task, look, task]."""
     if looks is None:
         return continual_stores.run(stream, "ewc", np.array(matrices))
     made = continual_stores.run(stream, "ewc", looks[:, :, -1])
@@ -29,7 +29,7 @@ def run(stream, *matrices, looks=None):
 
 
 def drawn(seeds=2, tasks=4, looks=3):
-    """Random accuracies at looks, NaN for tasks to come."""
+    """Return random accuracies at looks, NaN for future tasks."""
     values = np.random.default_rng(0).random((seeds, tasks, looks, tasks))
     to_come = np.arange(tasks)[:, None, None] < np.arange(tasks)
     return np.where(to_come, NONE, values)

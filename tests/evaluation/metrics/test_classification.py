@@ -75,7 +75,7 @@ def test_without_rows_there_is_no_score(random_case):
 
 
 def test_calibration_error_by_hand():
-    # Three rows in the bin (8/15, 9/15], confidence .6, one right; one in the last, right.
+    # Three rows in the bin (8/15, 9/15] have confidence .6, one is correct; so is the last row.
     probabilities = [[[[0.6, 0.4]] * 3 + [[0.0, 1.0]]]]
     scored = ece.score(mixture([[1.0]], probabilities), batch([[0, 1, 1, 1]]))
     assert scored == pytest.approx([3 / 4 * abs(1 / 3 - 0.6) + 0])

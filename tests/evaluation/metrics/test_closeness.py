@@ -1,4 +1,4 @@
-"""k-hat of a run: the largest over the betas from which the paper starts."""
+"""k-hat of a run is the largest over the betas from which the paper starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Squared and absolute error of the mean of the mixture, by hand."""
+"""Squared and absolute error of the mixture's mean, by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_errors_are_those_of_the_mixtures_mean():
 
 
 def test_every_forecast_meets_its_own_value_only():
-    """The authors' code takes differences of all pairs, which says nothing of a forecast."""
+    """The authors' code takes differences of all pairs, which do not measure a forecast."""
     mean = np.arange(5.0).reshape(1, 1, 5, 1)
     batch = Batch(np.zeros((1, 5, 0)), mean[:, 0], np.ones((1, 5), bool))
     exact = Gaussian(np.zeros((1, 1)), mean, np.ones_like(mean))

@@ -10,7 +10,7 @@ SEEDS, TASKS = 2, 20
 
 
 def run_of(deviations: np.ndarray) -> xr.Dataset:
-    """A run whose gradients have these deviations [seed, task]."""
+    """Return a run whose gradients have these standard deviations [seed, task]."""
     dimensions = ("seed", "hypothesis", "task")
     return xr.Dataset({"info_gradient_sd": (dimensions, deviations[:, np.newaxis])})
 

@@ -1,4 +1,4 @@
-"""The share of values within the central interval of a mixture, against scipy."""
+"""The share of values within a mixture's central interval, against SciPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHTS = np.array([[0.3, 0.7]])
 
 
 def ends(cdf) -> list[float]:
-    """Both ends of the interval, a little inside and a little outside of each."""
+    """Return points just inside and just outside of both ends of the interval."""
     low, high = (optimize.brentq(lambda y, q=q: cdf(y) - q, -99, 99) for q in (0.025, 0.975))
     return [low - 1e-6, low + 1e-6, high - 1e-6, high + 1e-6]
 

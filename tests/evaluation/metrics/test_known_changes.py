@@ -1,4 +1,4 @@
-"""Known changes of words: found within a period or not, against what is counted by hand."""
+"""Known changes of words, found within one period or not, against counts by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASKS, WORDS = 5, 4
 
 
 def run(changes: list[tuple[int, int]], realisation: int = 0) -> xr.Dataset:
-    """A run of one hypothesis whose words change with these (period, word)."""
+    """Return a run of one hypothesis whose words change at these (period, word)."""
     shift = np.zeros((1, TASKS, 1, WORDS), int)
     for t, word in changes:
         shift[0, t, 0, word] = 1

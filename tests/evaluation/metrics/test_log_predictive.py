@@ -1,4 +1,4 @@
-"""The prequential log density against scipy."""
+"""The prequential log density against SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and numbers that methods keep, from their pipelines and their stream."""
+"""The rows and numbers that methods keep, from their pipelines and stream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TASKS, ROWS = 5, 600
 STORE = continual_stores.stream(tasks=TASKS, rows=ROWS)
 MAP = ["map", {"epochs": 1}]
 OF_ROW = 1 + 1
-"""Numbers of a row: the stream's images have one pixel, and there is its label."""
+"""The numbers per row: the single pixel of the stream's images, and the label."""
 
 
 def run_of(*pipeline):
-    """A run of two seeds of a method."""
+    """Return a run of a method with two seeds."""
     accuracies = np.where(np.tri(TASKS) > 0, 0.9, np.nan)
     run = continual_stores.run(STORE, "joint", np.stack([accuracies] * 2))
     spec = json.loads(run.attrs["spec"]) | {"learner": [list(part) for part in pipeline]}
@@ -55,6 +55,6 @@ def test_methods_that_differ_in_the_size_of_their_memory_alone_are_one():
     assert kept_rows.without_size(slow) != kept_rows.without_size(fast)
     tried = {"rehearsal.learning_rate"}
     assert kept_rows.without_size(slow, tried) == kept_rows.without_size(fast, tried)
-    # Of a component without a memory, the size counts.
+    # For a component without a memory, the size counts.
     ensembles = (kept_rows.without_size(run_of(["ensemble", {"size": n}], MAP)) for n in (3, 5))
     assert next(ensembles) != next(ensembles)

@@ -1,4 +1,4 @@
-"""Metrics of known outliers, on alarms and scores written by hand."""
+"""Metrics of known outliers, on alarms and scores by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPEC = {"family": "simulated-changes", "settings": {}}
 
 
 def stores(alarm_at, outlier_at, shift_at=()):
-    """A run of one seed that decides at once, with alarms at these tasks, and its stream."""
+    """Return a run of one seed with immediate alarms at these tasks, and its stream."""
     marks = np.zeros((3, TASKS), bool)
     for row, places in zip(marks, (alarm_at, outlier_at, shift_at), strict=True):
         row[list(places)] = True
@@ -45,13 +45,13 @@ def stores(alarm_at, outlier_at, shift_at=()):
         ([], 0.0),
         ([20], 1 / 3),
         ([19, 30], 0.0),  # before an outlier, and after its ten tasks
-        ([29, 64, 73, 120], 1.0),  # the last of its ten, inside a burst and after its end
+        ([29, 64, 73, 120], 1.0),  # in the last of its ten tasks, inside a burst, and after its end
         ([74], 0.0),
         ([44, 45], 0.0),
     ],
 )
 def test_alarms_belong_to_bursts(alarm_at, expected):
-    """Bursts at 20, at 60 to 64, and at 120; m is 10 for tasks of one row."""
+    """Bursts are at 20, from 60 to 64, and at 120; m is 10 for tasks of one row."""
     assert alarms.ROWS.recent == 10
     run, stream = stores(alarm_at, [20, *range(60, 65), 120])
     assert outliers.alarms_at_outliers(run, stream) == pytest.approx([expected])

@@ -1,4 +1,4 @@
-"""Plasticity and its slope: known lines, outliers, looks."""
+"""Plasticity and its slope: known lines, outliers and looks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ slope = components.load_metric("plasticity_slope")
 
 
 def run(accuracy):
-    """A run on a stream that does not look back, with accuracies at looks [seed, task, look]."""
+    """Return a run with accuracies at looks [seed, task, look], which test no old tasks."""
     stream = stores.image_stream(tasks=accuracy.shape[1])
     made = stores.run_store(accuracy[None, ..., -1], ["accuracy"], stream, "vcl", [["map", {}]])
     looked = ("after_metric", "seed", "task", "look"), accuracy[None]
@@ -27,7 +27,7 @@ def test_the_slope_of_a_line_is_known_and_outliers_do_not_matter():
     made, stream = run(np.stack([line, spoilt])[..., None])
     assert slope.score(made, stream) == pytest.approx([-0.2, -0.2])
     least_squares = 100 * np.polyfit(np.arange(50), spoilt, 1)[0]
-    assert abs(least_squares + 0.2) > 0.02  # so the test would notice another slope
+    assert abs(least_squares + 0.2) > 0.02  # so that another slope would fail the test
 
 
 def test_the_slope_is_the_median_over_all_pairs():

@@ -1,4 +1,4 @@
-"""The error of classes that are predicted before they are learnt, on rows counted by hand."""
+"""The error of classes predicted before they are learnt, on rows counted by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def batch(*labels, mask=True):
 
 def test_the_most_probable_class_of_the_mixture_counts():
     p = np.array([[[[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]], [[0.4, 0.6], [0.5, 0.5], [0.1, 0.9]]]])
-    said = Categorical(WEIGHTS, p)  # class 0 by .525, class 0 of equal ones, class 1
+    said = Categorical(WEIGHTS, p)  # class 0 with .525, class 0 by a tie, class 1
     assert error(said, batch(0, 0, 1)).tolist() == [0]
     assert error(said, batch(1, 0, 0)).tolist() == [2 / 3]
     assert error(said, batch(1, 0, 0, mask=False)).tolist() == [0.5]

@@ -1,4 +1,4 @@
-"""CRPS, interval score, energy score and PIT, against scipy, quadrature and closed forms."""
+"""CRPS, interval score, energy score and PIT against SciPy, quadrature and closed forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def batch(targets, mask=None) -> Batch:
 
 
 def mixture(size: int, rows: int, normal: bool) -> Gaussian | StudentT:
-    """Components that differ widely in place, width and degrees of freedom."""
+    """Return a mixture of components with very different places, widths and degrees of freedom."""
     weights = np.log(SOME.dirichlet(np.full(size, 0.7), size=1))
     centre = SOME.normal(scale=4, size=(1, size, rows, 1))
     width = np.exp(SOME.normal(size=(1, size, rows, 1)))
@@ -41,7 +41,7 @@ def cdf(predicted: Gaussian | StudentT, row: int):
 
 
 def by_quadrature(cdf, y: float) -> float:
-    """CRPS as the integral of the squared difference of distribution functions."""
+    """Return the CRPS as the integral of the squared difference of distribution functions."""
     over = lambda v: (1 - cdf(y + np.sinh(v))) ** 2 * np.cosh(v)  # noqa: E731
     under = lambda v: cdf(y - np.sinh(v)) ** 2 * np.cosh(v)  # noqa: E731
     return sum(integrate.quad(side, 0, 30, limit=500, epsabs=1e-9)[0] for side in (over, under))
@@ -67,7 +67,7 @@ def test_crps_is_the_integral(size, normal):
 def test_crps_of_a_standard_normal_at_its_mean():
     one = np.ones((1, 1, 1, 1))
     predicted = Gaussian(np.zeros((1, 1)), 0 * one, one)
-    golden = (np.sqrt(2) - 1) / np.sqrt(np.pi)  # Gneiting and Raftery 2007, Eq. 21's example
+    golden = (np.sqrt(2) - 1) / np.sqrt(np.pi)  # the example of Gneiting and Raftery 2007, Eq. 21
     assert metric("crps").score(predicted, batch([[[0.0]]])) == pytest.approx([golden], rel=1e-12)
 
 
@@ -118,7 +118,7 @@ def test_coverage_counts_what_lies_between_the_quantiles():
 
 
 def test_the_energy_score_tends_to_its_integral(monkeypatch):
-    """E|X - y| of a bivariate normal at y = m is sd sqrt(pi / 2), and E|X - X'| sqrt(2) times."""
+    """For a bivariate normal at its mean, E|X - X'| is sqrt(2) times E|X - y|, sd sqrt(pi / 2)."""
     monkeypatch.setattr(energy_score, "DRAWS", 3000)
     predicted = Gaussian(np.zeros((1, 1)), np.zeros((1, 1, 1, 2)), np.full((1, 1, 1, 2), 4.0))
     golden = 2 * np.sqrt(np.pi / 2) * (1 - np.sqrt(0.5))
@@ -127,7 +127,7 @@ def test_the_energy_score_tends_to_its_integral(monkeypatch):
 
 
 def test_the_energy_score_draws_from_the_mixture_of_t(monkeypatch):
-    """Draws have the mean and the covariance of a t distribution, w scale df / (df - 2)."""
+    """Draws have the mean and covariance of a t distribution, with w scale df / (df - 2)."""
     monkeypatch.setattr(energy_score, "DRAWS", 40_000)
     scale = np.array([[2.0, 1.5], [1.5, 2.0]])
     predicted = StudentT(
@@ -159,7 +159,7 @@ def test_pit_distance_is_that_of_kolmogorov_and_smirnov():
 
 
 def test_the_predicted_correlation_is_that_of_the_mixture():
-    """Of many draws of a mixture of two normals whose means lie on a line."""
+    """Many draws from a mixture of two normals whose means lie on a line."""
     mean = np.array([[0.0, 0.0], [3.0, 1.0]])[None, :, None]
     predicted = Gaussian(np.log([[0.4, 0.6]]), mean, np.ones((1, 2, 1, 2)))
     covariance = 0.24 * 3 * 1

@@ -1,4 +1,4 @@
-"""Accuracy on concepts that come back, savings and recovery, by arithmetic and by hand."""
+"""Accuracy on recurring concepts, savings and recovery, by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stream(concept=CONCEPT, shift=SHIFT, **others):
 
 
 def run(store, accuracy):
-    """A run whose accuracy after each task is given [task]."""
+    """Return a run with a given accuracy [task] after each task."""
     score = np.asarray(accuracy, float)[None, None]
     return stores.run_store(score, ["accuracy"], store, "vcl", [["map", {}]])
 
@@ -46,7 +46,7 @@ def test_a_segment_of_the_same_concept_again_is_a_return():
 
 
 def test_a_learner_that_memorises_saves_all_but_one_task():
-    rising = [0.3, 0.5, 0.9, 0.9]  # known after 3 tasks
+    rising = [0.3, 0.5, 0.9, 0.9]  # learnt after 3 tasks
     memory = [*rising, 0.2, 0.8, 0.8, *[0.9] * 4, *[0.8] * 2]
     store = stream()
     assert savings.score(run(store, memory), store) == pytest.approx(
@@ -105,7 +105,7 @@ def test_loops_over_random_accuracies_agree():
 
 
 def kept(store, right):
-    """A run that kept predictions of ten rows a task, of which a number [task] is right."""
+    """Return a run that kept predictions of ten rows per task, `right` [task] of them correct."""
     targets = np.zeros((1, 10), int)
     pieces: dict[str, list[np.ndarray]] = {}
     for number in right:
@@ -121,7 +121,7 @@ def kept(store, right):
 def test_only_first_tasks_of_returns_count_before_they_are_learnt():
     right = np.full(len(CONCEPT), 5)
     right[[7, 11]] = 9, 6
-    right[4] = 0  # new, no return
+    right[4] = 0  # new concepts, no return
     store = stream()
     assert return_accuracy.score(kept(store, right), store) == pytest.approx([0.75])
 

@@ -1,4 +1,4 @@
-"""The rows of METRICS: facts read without import, and modules of one kind of stage."""
+"""The rows of METRICS: facts are read without an import, and modules have one kind of stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_row_read_without_import_is_that_of_the_module(name):
 
 
 def test_a_module_has_metrics_of_predictions_or_of_runs():
-    """So that editing a metric of finished runs does not train anything again."""
+    """Otherwise editing a metric of finished runs would train them again."""
     stages = {}
     for name in components.names("metrics"):
         stage = components.metric(name).stage == "run"

@@ -28,7 +28,7 @@ def images():
 
 
 def decided(stream, *places):
-    """A run of one hypothesis for each set of places; the truth is 3 and 6."""
+    """Return a run of one hypothesis with a seed per set of places; true shifts are 3 and 6."""
     shift = np.stack([flags(*one) for one in places])[..., None].astype(float)
     infos = {"parent": np.zeros_like(shift), "shift": shift}
     score = np.zeros((1, len(places), 9))
@@ -39,12 +39,12 @@ def test_precision_and_recall_at_exact_positions(images):
     run = decided(images, (3, 6), (3,), (2, 3, 4, 5), (4, 7), ())
     precision = shift_precision.score(run, images)
     assert precision[:4] == pytest.approx([1, 1, 1 / 4, 0])
-    assert np.isnan(precision[4])  # nothing inferred: no precision, and recall 0
+    assert np.isnan(precision[4])  # nothing is inferred: no precision, and recall 0
     assert shift_recall.score(run, images) == pytest.approx([1, 1 / 2, 1 / 2, 0, 0])
 
 
 def test_f1_matches_one_to_one_within_one_step(images):
-    # Of two inferred jumps around one true one only one is matched.
+    # Of two inferred jumps around a true one, only one is matched.
     run = decided(images, (4, 7), (2, 4), (3,), (), (5, 8))
     assert jump_f1.score(run, images) == pytest.approx([1, 2 / 4, 2 / 3, 0, 1 / 2])
 
@@ -78,7 +78,7 @@ def test_a_wide_bayes_beam_finds_the_exact_map_and_greedy_search_does_not():
 
 
 def test_pooled_f1_of_the_exact_map_is_that_of_the_notes():
-    # notes/vbs.md, C: .729 over 200 seeds, 1.50 jumps; here 200 other seeds.
+    # notes/vbs.md, C: .729 over 200 seeds with 1.50 jumps; these are 200 other seeds.
     stream = stores.toy_stream(200)
     model = exact_segmentation.JumpModel(0.25, 0.0, 1.0, 1.0, stores.LOG_ODDS)
     exact = np.stack(

@@ -1,4 +1,4 @@
-"""Errors and densities on test rows in the units of the data: by hand, scikit-learn and scipy."""
+"""Errors and densities of test rows in the data's units: by hand, scikit-learn and SciPy."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def stream():
 
 
 def run(stream, squared, density):
-    """A run whose scores [seed, task] are these."""
+    """Return a run with these scores [seed, task]."""
     return stores.run_store(np.array([squared, density]), METRICS, stream, "x", [["x", {}]])
 
 
 def in_units(stream, batch, mean):
-    """Targets and predictions [S, n] in the units of the data."""
+    """Return targets and predictions [S, n] in the data's units."""
     sd, centre = (stream[f"target_{name}"].values[:, None] for name in ("sd", "mean"))
     return batch.targets[..., 0] * sd + centre, mean * sd + centre
 
@@ -69,7 +69,7 @@ def test_a_mixture_of_gaussians_in_the_units_of_the_data(stream):
 
 
 def test_student_t_of_the_last_task_by_hand():
-    """One row: y = 3 where t with 4 degrees, centre 1 and scale 2 was predicted."""
+    """One row: y = 3 under a predicted t with 4 degrees of freedom, centre 1 and scale 2."""
     batch = Batch(np.zeros((1, 1, 0)), np.full((1, 1, 1), 3.0), np.ones((1, 1), bool))
     shape = (1, 1, 1, 1)
     one = StudentT(np.zeros((1, 1)), np.ones(shape), np.full((*shape, 1), 4.0), np.full((1, 1), 4))

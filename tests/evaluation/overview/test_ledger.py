@@ -1,4 +1,4 @@
-"""The ledger holds every claim: judged by a study, or not run."""
+"""The ledger contains every claim, as judged by a study or as not run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBER = ROW | {"claim": "number", "from": "1", "to": "2", "verdict": "contradic
 
 @pytest.fixture
 def known():
-    """All claims."""
+    """Return all claims."""
     kept = {
         "where": "5.1",
         "read": "text",
@@ -94,7 +94,7 @@ def test_a_claim_that_is_not_run_says_why(known) -> None:
 
 
 def test_the_figure_counts_each_claim_once(known, tables) -> None:
-    """One that is judged twice is mixed; each count stands in its bar and in the legend."""
+    """A claim with two different verdicts is mixed; counts are in the bars and the legend."""
     drawn = ledger.draw(ledger.collect(known, tables))
     expected = {
         "reproduced": 0, "contradicted": 1, "unresolved": 0, "mixed": 1, "not at this budget": 0,

@@ -1,4 +1,4 @@
-"""Ranks across streams: by hand, against SciPy, and what is left out."""
+"""Ranks across streams: by hand, against SciPy, and with omitted streams and methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEANS = {  # stream -> score of each method
 
 
 def rows(means=MEANS, study="s", metric="acc"):
-    """Two seeds around each mean, and one that failed."""
+    """Return scores of two seeds around each mean, and of a failed one."""
     made = [
         (study, stream, f"my-{method}", method, metric, seed, score, status)
         for stream, of_stream in means.items()
@@ -62,7 +62,7 @@ def test_only_what_all_streams_have_is_compared():
 
 
 def test_streams_of_few_methods_do_not_empty_the_table():
-    """Two that share no method with each other, as those with other heads do."""
+    """Two streams share no method with each other, like those with different heads."""
     wide = {name: {f"m{i}": 0.1 * i for i in range(6)} for name in "abcd"}
     few = {"e": {"m0": 0.1, "m1": 0.2, "x": 0.3}, "f": {"m4": 0.1, "m5": 0.2, "y": 0.3}}
     assert ranks.shared(rows(wide | few)).shape == (4, 6)
@@ -111,7 +111,7 @@ def test_too_few_streams_or_methods_are_refused(scores):
     ("streams", "said"), [(3, "No two methods are"), (18, "1 of 3 pairs of methods are")]
 )
 def test_the_title_says_how_many_pairs_are_apart(streams, said):
-    # The ranks of a and b change places, and c is last or second: it is apart from a alone.
+    # The ranks of a and b alternate, and c is second or third: it differs from a alone.
     orders = [(0.9, 0.5, 0.1), (0.9, 0.1, 0.5), (0.5, 0.9, 0.1)]
     means = pd.DataFrame([orders[k % 3] for k in range(streams)], columns=["a", "b", "c"])
     p = posthoc_p(means)
@@ -121,7 +121,7 @@ def test_the_title_says_how_many_pairs_are_apart(streams, said):
 
 
 def posthoc_p(means):
-    """p of Nemenyi's test for the pairs, from average ranks and the studentised range."""
+    """Return p values of Nemenyi's test for all pairs, from the studentised range."""
     average = ranks.average_ranks(means)
     k, n = len(average), len(means)
     pairs = [(a, b) for i, a in enumerate(average) for b in average.iloc[i + 1 :]]

@@ -1,4 +1,4 @@
-"""The harness: its order, what it keeps back, failures, and resume to the last byte."""
+"""The harness: its order, hidden data, failures, and byte-identical resumption."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def toy(tmp_path_factory) -> xr.Dataset:
 
 
 class Spy:
-    """A learner that writes down in which order it is called, and with what."""
+    """A learner that records the order and the arguments of its calls."""
 
     def __init__(self, fail_at: int = -1, error: Exception | None = None) -> None:
         self.calls: list[str] = []
@@ -93,7 +93,7 @@ def test_order_is_drift_predict_observe(monkeypatch, toy, tmp_path):
 
 
 def test_a_study_may_predict_before_the_time_update(toy, tmp_path):
-    """Then `reset` on tasks of one value predicts with the value before, and not the prior."""
+    """`reset` on tasks of one value then predicts with the previous value instead of the prior."""
     pipeline = [["reset", {}], ["gaussian-mean", {"prior_variance": 1e12, "noise_sd": 1.0}]]
     found, values = {}, toy["value"].values[2:4].reshape(2, -1)
     for order in ("before-prediction", "after-prediction"):
@@ -129,9 +129,9 @@ def test_only_what_is_revealed_and_declared_reaches_a_learner(
 
 @pytest.mark.parametrize("returns", [False, True])
 def test_a_task_has_the_identity_that_its_distribution_had_at_first(monkeypatch, toy, returns):
-    """Identities are numbers in the order of first appearance; a warm-up counts as task 0."""
+    """Identities number distributions by first appearance; a warm-up counts as task 0."""
     spy = with_spy(monkeypatch, Spy())
-    # The numbers of the store are arbitrary, and each repetition has shifts at times of its own.
+    # The store's numbers are arbitrary, and shift times differ between repetitions.
     concept = np.array([[7, 7, 2, 2, 7, 5, 2], [4, 0, 4, 4, 4, 0, 6]])
     shift = np.diff(concept, axis=1, prepend=concept[:, :1]) != 0
     few = toy.isel(task=slice(7), realisation=slice(2)).copy()
@@ -162,7 +162,7 @@ def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path
 
 
 def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
-    """A seed whose rows are all masked has no score there; the other tasks make its mean."""
+    """A seed without unmasked rows has no score in that task, and a mean over the others."""
     reader = components.load("streams", "toy-step")
     whole = reader.training_rows
 
@@ -179,7 +179,7 @@ def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tm
 
 
 def test_what_was_found_is_not_copied_at_every_task(monkeypatch, toy):
-    """20,000 tasks were: the arrays of the tasks before stay where they are."""
+    """Arrays of earlier tasks stay in place; copies were slow over 20,000 tasks."""
     run = build_run.run(spec(), toy)
     first = advance(run, start(run), Meter())
     second = advance(run, first, Meter())
@@ -201,7 +201,7 @@ def test_a_mistake_in_the_code_is_no_data(monkeypatch, toy, tmp_path):
 
 
 def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy, tmp_path):
-    """With the learner's name and file, though a beam is around it."""
+    """The message has the learner's name and file, even inside a beam."""
     module = components.load("learners", "gaussian-mean")
     build = module.build
 
@@ -225,13 +225,13 @@ def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy,
 
 
 def use_metric(monkeypatch, **changes):
-    """Changes the only metric of a run."""
+    """Replace fields of the only metric of a run."""
     metric = replace(components.load_metric("log_predictive"), **changes)
     monkeypatch.setattr(components, "load_metric", lambda name: metric)
 
 
 def interrupt_after(monkeypatch, tasks):
-    """Makes the harness stop as SIGTERM does, before the given task: a block ends there."""
+    """Make the harness stop before the given task, as after SIGTERM; a block ends there."""
     whole = RowBlocks.advance
 
     def interrupted(blocks, position, meter):
@@ -244,7 +244,7 @@ def interrupt_after(monkeypatch, tasks):
 
 
 def one_by_one(monkeypatch):
-    """Makes the harness do each task alone."""
+    """Make the harness process tasks one by one."""
     monkeypatch.setattr(RowBlocks, "advance", lambda *_: None)
 
 
@@ -273,7 +273,7 @@ def test_blocks_give_the_bytes_of_tasks_one_by_one(monkeypatch, toy, tmp_path, p
 
 
 def test_what_fails_in_a_block_is_found_task_by_task(monkeypatch, toy, tmp_path):
-    """One repetition has a value of which the prediction has no density; the others go on."""
+    """The prediction has no density at one repetition's value; the others continue."""
     broken = toy.copy(deep=True)
     broken["value"].values[3, 20] = 1e200
     asked = spec(learner=PIPELINES["beam"])
@@ -320,7 +320,7 @@ def test_other_seeds_and_tasks_draw_other_numbers(toy):
 
 
 def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
-    """A score is the mean over all tasks so far, and each task's is kept."""
+    """Scores are means over all tasks so far, and those of each task are kept."""
     module = components.load("streams", "toy-step")
     monkeypatch.setattr(module, "test", _test_of_task, raising=False)
     use_metric(monkeypatch, stage="after", score=lambda predictive, batch: batch.inputs[:, 0])
@@ -339,7 +339,7 @@ def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
 
 
 def _test_of_task(store, realisations, j):
-    """Inputs say which task and which seed is tested."""
+    """Return inputs that encode the tested task and seed."""
     s = len(realisations)
     inputs = np.broadcast_to(10.0 * j + np.arange(s)[:, None], (s, 1))
     return Batch(inputs, np.zeros((s, 1, 1)), np.ones((s, 1), bool))

@@ -1,4 +1,4 @@
-"""Looks inside tasks: they change nothing, and see what a learner would have ended with."""
+"""Looks inside tasks do not change a run, and see what a learner would have ended with."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(learner, images, folder, looks=1):
 
 @pytest.fixture
 def fresh(tmp_path):
-    """Folders without checkpoints, one after another."""
+    """Return an iterator over folders without checkpoints."""
     return (tmp_path / f"{number}" for number in itertools.count())
 
 
@@ -71,7 +71,7 @@ QUICK = ("one loop", "a coreset")
 
 
 def cases(*names):
-    """Names of pipelines; all but the two quickest take long."""
+    """Return the names of pipelines as parameters; all but the two quickest are long tests."""
     return [pytest.param(k, marks=[] if k in QUICK else pytest.mark.long) for k in names]
 
 
@@ -85,7 +85,7 @@ def test_a_run_with_looks_ends_as_one_without(name, images, fresh):
     np.testing.assert_array_equal(looked["looked"][..., -1, :], looked["tested"])
     xr.testing.assert_equal(looked.drop_vars(["looked", "look"]), plain)
     inside = looked["looked"].sel(after_metric="nll").values
-    if name != "early stopping":  # which keeps the best epoch, here the first
+    if name != "early stopping":  # it keeps the best epoch, here the first
         assert (inside[:, 1, :-1, 1] != inside[:, 1, 1:, 1]).any()
 
 

@@ -1,4 +1,4 @@
-"""A learner that asks for shapes gets these, of our models and of a user's, without TensorFlow."""
+"""Learners get the shapes they ask for, of package and user models, without TensorFlow."""
 
 from __future__ import annotations
 

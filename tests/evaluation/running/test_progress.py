@@ -1,4 +1,4 @@
-"""What people read in the log of a long run."""
+"""The progress messages in the log of a long run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shiftbench.evaluation.running import progress
 
 @pytest.fixture
 def clock(monkeypatch, caplog):
-    """What the time is; lines of the log are kept."""
+    """Return a one-element list that holds the current time; log records are captured."""
     caplog.set_level(logging.INFO, logger="shiftbench")
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])

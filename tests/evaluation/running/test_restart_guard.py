@@ -1,4 +1,4 @@
-"""A stop that follows progress is no failure; one that follows none is."""
+"""A stop after progress is not a failure; a stop without progress is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run keeps of its predictions, row by row, and that no interruption changes it."""
+"""A run keeps its predictions row by row, and interruptions do not change them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = {"dataset": "digits", "tasks": 3, "train_per_task": 31, "realisations
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
-    """Three tasks of two digits, with one output for each digit: tasks differ in rows."""
+    """Return three tasks of two digits, with one output per digit; tasks differ in rows."""
     module = components.load("streams", "split-images")
     settings = module.Settings(**SETTINGS, heads="single")
     return module.build(settings, tmp_path_factory.mktemp("raw"))
@@ -32,7 +32,7 @@ def asked(**changes):
 
 @pytest.fixture
 def learner(monkeypatch):
-    """Two hypotheses with fixed logits, which count the rows that they have seen."""
+    """Patch in a learner with two hypotheses of fixed logits, which count the rows seen."""
 
     def init(seeds):
         return {"seen": np.zeros((len(seeds), 2))}

@@ -1,4 +1,4 @@
-"""Warm-ups: the same bytes from the shared store and from the run itself; who shares; failures."""
+"""Warm-ups give the same bytes from a shared store and from the run; sharing; failures."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_spec(plan, variant):
 
 @pytest.fixture(scope="module")
 def stored(plan, images, tmp_path_factory):
-    """The store of the warm-up that most variants share, written and read."""
+    """Return the store of the warm-up that most variants share, written and read back."""
     spec = specs.warm_up(plan, "shared", "images", named(plan, "beam"), SEEDS)
     store, cost = warm_up.run_job(spec, images)
     assert cost["cpu_seconds"] > 0
@@ -118,7 +118,7 @@ def test_a_run_has_the_same_bytes_with_the_store_and_without(
 
 @pytest.mark.long
 def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, tmp_path):
-    """With the store and without."""
+    """This holds with and without the store."""
     spec = run_spec(plan, "alone")
     warmed = warm_up.read(stored, spec, "store")
     whole, _ = harness.run_job(spec, images, tmp_path / "a", 60, 1, warmed)
@@ -130,7 +130,7 @@ def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, t
 
 @pytest.mark.long
 def test_the_posterior_of_a_run_is_that_of_the_store(plan, images, stored):
-    """Also where that is something else than what the run would find itself."""
+    """This holds even if the store differs from what the run itself would compute."""
     spec = run_spec(plan, "beam")
     warmed = warm_up.read(stored, spec, "store")
     other = warmed._replace(state={k: a + 1 for k, a in warmed.state.items()})
@@ -204,7 +204,7 @@ def test_a_run_that_learns_nothing_from_the_warm_up_starts_from_the_prior(plan, 
 
 
 def test_context_vectors_are_shared_by_all_that_read_the_same_counts():
-    """And by no other settings than those that they depend on; the words stay each run's own."""
+    """Other settings do not affect sharing; word vectors remain specific to each run."""
     stream = word_stores.stream()
     spec = word_stores.spec("vbs")
     shared = warm_ups.shared(spec)

@@ -12,7 +12,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 METRICS = ["accuracy", "nll", "ece", "acc", "bwt", "fwt", "learning_accuracy"]
 AFTER = METRICS[:3]
-LEARNERS = {  # accuracy just after a task, and how much of it is lost in the end
+LEARNERS = {  # accuracy just after a task, and the loss of accuracy in the end
     "finetune": (0.97, 0.5),
     "ewc": (0.95, 0.04),
     "ewc-online": (0.95, 0.05),
@@ -33,13 +33,13 @@ LEARNERS = {  # accuracy just after a task, and how much of it is lost in the en
 
 
 EPOCHS = {"epochs": 800}
-"""Of all learners, the most that a paper has: all is comparable."""
+"""The epochs of all learners, the maximum in any paper, so that all runs are comparable."""
 MODEL = ["mlp", {"hidden": [1000]}]
-"""No smaller than the network of any paper."""
+"""At least as large as the network of any paper."""
 
 
 def stream(name="permuted-mnist", family="permuted-images", tasks=10, rows=60000, **settings):
-    """A stream store that says what it is made of and how many rows it has, and no more."""
+    """Return a stream store with only its spec and its number of rows."""
     about = {"dataset": "mnist", "tasks": tasks, "heads": "single", "judge_on": "test"}
     about["train_per_task"] = rows
     spec = {"stream": name, "family": family, "settings": about | settings}
@@ -56,9 +56,9 @@ def stream(name="permuted-mnist", family="permuted-images", tasks=10, rows=60000
 
 
 def run(store, variant, matrix, first=0, status=None, tuned=None, **settings):
-    """A run store from accuracies A [seed, task, tested], NaN for tasks to come.
+    """Return a run store from accuracies A [seed, task, tested], NaN for future tasks.
 
-    nll is 1 - A, ece a tenth of it. tuned: what the best trial changed.
+    nll is 1 - A, and ece is (1 - A) / 10. tuned: the settings changed by the best trial.
     """
     seeds, tasks, _ = matrix.shape
     tested = np.stack([matrix, 1 - matrix, (1 - matrix) / 10])
@@ -88,7 +88,7 @@ def run(store, variant, matrix, first=0, status=None, tuned=None, **settings):
 
 
 def matrix(learner, tasks=10, seeds=3):
-    """A plausible A [seed, task, tested] of a learner of `LEARNERS`."""
+    """Return plausible accuracies [seed, task, tested] of a learner in `LEARNERS`."""
     best, lost = LEARNERS[learner]
     random = np.random.default_rng(sum(map(ord, learner)))
     age = np.arange(tasks)[:, None] - np.arange(tasks)
@@ -100,7 +100,7 @@ def matrix(learner, tasks=10, seeds=3):
 
 
 def study(learners=tuple(LEARNERS), streams=None, seeds=3, metrics=METRICS, runs=()):
-    """The results of a study; `runs` stand for those that would be made up."""
+    """Return the results of a study; `runs` replace synthetic ones."""
     stores = streams or {"permuted-mnist": stream()}
     given = {(json.loads(r.attrs["spec"])["stream"]["name"], _variant(r)) for r in runs}
     made = [

@@ -35,7 +35,7 @@ OF_SHIFTS = [
 
 
 def stream(name="table", shifts=(), tasks=1, realisations=3):
-    """A stream store that says where its distribution changes, and no more."""
+    """Return a stream store with only its spec and its shifts."""
     shift = np.zeros((realisations, tasks), bool)
     shift[:, list(shifts)] = True
     spec = {"stream": name, "family": "split-images", "settings": {"dataset": "digits"}}
@@ -44,9 +44,9 @@ def stream(name="table", shifts=(), tasks=1, realisations=3):
 
 
 def drawn(shape, targets, skill, spread, seed=0):
-    """A predictive of 8 draws of a two-class logit [seed, 1, n], better where skill is larger.
+    """Return 8 draws of a two-class logit [seed, 1, n], better for larger `skill`.
 
-    spread: how far draws are apart, most for rows that are hard.
+    spread: how much draws differ, most for difficult rows.
     """
     random = np.random.default_rng(seed)
     hard = random.uniform(0, 2, shape)
@@ -58,7 +58,7 @@ def drawn(shape, targets, skill, spread, seed=0):
 
 
 def run(store, variant, skill=1.5, spread=0.7, n=3, rows=120, masked=0):
-    """A run store of a learner of this skill; the last `masked` rows of each task are masked."""
+    """Return a run store of a learner; the last `masked` rows of each task are masked."""
     tasks, metrics = store.sizes["task"], list(METRICS)
     found: dict[str, list] = {}
     for t in range(tasks):
@@ -78,7 +78,7 @@ def run(store, variant, skill=1.5, spread=0.7, n=3, rows=120, masked=0):
 
 
 def study(runs, store, metrics=METRICS, labels=None):
-    """The results of a study of one stream."""
+    """Return the results of a study of one stream."""
     about = json.loads(store.attrs["spec"])["stream"]
     learners = [json.loads(one.attrs["spec"])["method"] for one in runs]
     spec = {"study": "referral", "metrics": metrics, "learners": learners, "streams": [about]}

@@ -29,7 +29,7 @@ IMAGE_METRICS = ["accuracy", "accuracy_first_hypothesis", "shift_precision", "sh
 
 
 def run_store(score, metrics, stream, variant, learner, infos=None, first=0, status=None):
-    """A run store: score [metric, seed, task], infos {name: [seed, task, hypothesis, ...]}."""
+    """Return a run store of score [metric, seed, task] and infos [seed, task, hypothesis, ...]."""
     _, n, tasks = score.shape
     numbers = np.arange(first, first + n)
     store = xr.Dataset(
@@ -61,7 +61,7 @@ def toy_stream(realisations=4):
 
 
 def toy_run(stream, variant, n=4, **settings):
-    """A real beam over the conjugate mean on the toy stream, without the harness."""
+    """Return a run of a beam over the conjugate mean on the toy stream, without the harness."""
     values = {
         "truncation": "plain",
         "broadening": "diffuse",
@@ -90,7 +90,7 @@ def toy_run(stream, variant, n=4, **settings):
 
 
 def image_stream(dataset="digits", tasks=9):
-    """Small transformed digits; `dataset` is what the store says that it was made from."""
+    """Return small transformed digits; `dataset` is the name recorded in the store."""
     settings = transformed_images.Settings(tasks=tasks, train_per_task=20, realisations=2)
     store = transformed_images.build(settings, Path())
     spec = {
@@ -102,7 +102,7 @@ def image_stream(dataset="digits", tasks=9):
 
 
 def image_run(stream, variant, accuracy, n=3, decides=False, status=None):
-    """Accuracies around a mean; a decider places a shift before task 3, and knows no more."""
+    """Return a run with accuracies around a mean; `decides` adds a shift before task 3."""
     tasks = stream.sizes["task"]
     random = np.random.default_rng(len(variant))
     of_tasks = accuracy + random.normal(0, 0.02, (n, tasks))
@@ -116,11 +116,11 @@ def image_run(stream, variant, accuracy, n=3, decides=False, status=None):
 
 
 METHODS = {"vcl": "vcl-bnn", "lp": "lp-sampled", "independent": "independent-task"}
-"""Those of the learners of images that have another name."""
+"""The methods of image learners whose name differs."""
 
 
 def study(name, stream, metrics, runs, cuts="9 tasks in place of 100"):
-    """The results of a study of one stream."""
+    """Return the results of a study of one stream."""
     about = json.loads(stream.attrs["spec"])["stream"]
     learners = list(dict.fromkeys(json.loads(run.attrs["spec"])["method"] for run in runs))
     spec = {"study": name, "metrics": metrics, "learners": learners, "streams": [about]}
@@ -168,7 +168,7 @@ def online_stream(dataset="breast-cancer", rows=0, realisations=3, **others):
 
 
 def online_run(stream, module, n=3, **settings):
-    """A real online learner on a table, without the harness."""
+    """Return a run of a real online learner on a table, without the harness."""
     made = module.Settings(**settings)
     learner = module.build(made, tabular.problem(stream))
     scorers = (average_cumulative_loss, average_cumulative_expected_loss)

@@ -7,8 +7,8 @@ import xarray as xr
 
 from shiftbench.evaluation.scoring import beam_lineage
 
-# Two slots, four tasks. Slot 0 at the end descends from slot 1 at task 1 and 2; slot 1 at
-# the end from slot 0 at task 2, whose parent is slot 0.
+# Two slots, four tasks. The last slot 0 descends from slot 1 at tasks 1 and 2; the last slot 1
+# descends from slot 0 at task 2, whose parent is slot 0.
 PARENT = [[[0, 0], [0, 0], [0, 1], [1, 0]]]
 SHIFT = [[[0, 0], [0, 1], [0, 0], [0, 1]]]
 RUN = xr.Dataset(

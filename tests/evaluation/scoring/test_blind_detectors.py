@@ -1,4 +1,4 @@
-"""Detectors that do not look: their scores are arithmetic."""
+"""Scores of blind detectors follow from arithmetic."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HINDSIGHT = ("shift_precision", "shift_recall", "shift_delay")
 
 
 def test_a_clock_knows_all_about_regular_segments():
-    # 24 tasks in segments of three, as the paper has them: seven shifts.
+    # 24 tasks in segments of three, as in the paper, have seven shifts.
     stream = stream_of([np.arange(24) % 3 == 0] * 2)
     stream["shift"][:, 0] = False
     metrics = (*HINDSIGHT, "jump_f1", "f1", "cover", "alarm_f1", "false_alarm_rate", "alarm_area")
@@ -59,12 +59,12 @@ def test_a_clock_knows_all_about_regular_segments():
     never = dict(zip(metrics, got[NEVER][:, 0], strict=True))
     assert np.isnan(never["shift_precision"]) and never["shift_recall"] == 0
     assert never["jump_f1"] == never["alarm_f1"] == 0 and never["alarm_area"] == 1
-    # The start counts as a changepoint of all, and covers 1 / 8.
+    # The start counts as a common changepoint, and covers 1 / 8.
     assert never["f1"] == pytest.approx(2 * (1 / 8) / (1 + 1 / 8)) and never["cover"] == 1 / 8
 
 
 def test_the_phase_is_that_of_the_realisation():
-    # Segments of four that begin anywhere: only the oracle knows where.
+    # Segments of four with a random phase, known only to the oracle.
     shift = np.stack([(np.arange(40) % 4 == phase) & (np.arange(40) > 3) for phase in range(4)])
     stream = stream_of(shift)
     runs = blind_detectors.stores(stream, seeds(2, 0, 3))
@@ -106,8 +106,9 @@ def test_they_fire_once_at_a_value_that_several_tasks_share():
 
 
 PUBLISHED = {NEVER: (0.656, 0.559), HALVES: (0.643, 0.611), ALWAYS: (0.104, 0.028)}
-"""Mean F1 and cover over the 32 series with TCPDBench's definitions; computed apart from this
-package, from its annotations. "Never" is in its own results, too."""
+"""Mean F1 and cover over the 32 series by TCPDBench's definitions, computed from its annotations
+without this package. TCPDBench also publishes those of "never".
+"""
 OTHERS = {"thirds": (0.578, 0.552), 11: (0.444, 0.215)}
 
 

@@ -1,4 +1,4 @@
-"""The sentence on calibration: what counts as calibrated, and the remedy where it is not."""
+"""The sentence on calibration: which intervals count as calibrated, and the suggested remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shiftbench.evaluation.scoring import calibration
         (0.41, 400, "narrow"),
         (0.89, 400, "narrow"),
         (0.91, 400, ""),
-        (0.85, 20, ""),  # three of twenty outside: chance
+        (0.85, 20, ""),  # three of twenty outside is within chance
         (1.0, 400, "wide"),
         (1.0, 50, ""),
     ],
@@ -26,7 +26,7 @@ def test_a_share_is_judged_beside_what_chance_explains(share, values, state):
 
 
 def cube(metric: str = "interval_coverage", **within: int) -> xr.Dataset:
-    """Scores of learners, each with so many of 100 values inside, on one stream."""
+    """Return scores of learners on one stream, each with a number of 100 values inside."""
     score = np.array([[[np.arange(100) < number]] for number in within.values()], float)
     dims = ("stream", "learner", "metric", "seed", "task")
     names = {"stream": ["prices"], "learner": list(within), "metric": [metric]}

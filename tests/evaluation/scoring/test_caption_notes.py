@@ -1,4 +1,4 @@
-"""What captions say about seeds and about looking ahead."""
+"""The notes of captions on seeds and on look-ahead."""
 
 from __future__ import annotations
 

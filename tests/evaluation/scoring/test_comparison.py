@@ -25,7 +25,7 @@ def test_failed_seeds_of_either_are_left_out():
 
 
 def test_equivalence_is_the_posterior_of_the_mean_under_the_reference_prior():
-    """Drawn: variance from its scaled inverse chi-squared posterior, then the mean."""
+    """Compare with draws of the variance from its scaled inverse chi-squared, then of the mean."""
     d, generator = A - B, np.random.default_rng(0)
     variance = (len(d) - 1) * d.var(ddof=1) / generator.chisquare(len(d) - 1, 400_000)
     mean = generator.normal(d.mean(), np.sqrt(variance / len(d)))
@@ -54,7 +54,7 @@ def test_the_resolvable_effect_is_that_of_simulated_studies(n):
     [
         ([0.9], [0.8], 0.1),
         ([0.9, np.nan], [0.8, 0.7], 0.1),
-        ([0.9, 0.8], [0.8, 0.7], 0.1),  # equal but for rounding
+        ([0.9, 0.8], [0.8, 0.7], 0.1),  # equal up to rounding
         ([0.5, 0.5], [0.5, 0.5], 0.0),
         ([np.nan, 0.5], [0.5, np.nan], np.nan),
     ],
@@ -66,7 +66,7 @@ def test_nothing_is_known_of_one_seed_or_of_equal_differences(values, others, me
 
 
 def test_holm_by_hand():
-    """Sorted, times 3, 2 and 1, and never below the one before."""
+    """Sorted p values times 3, 2 and 1, and never below the one before."""
     found = comparison.corrected([0.04, np.nan, 0.01, 0.03])
     assert found == pytest.approx([0.06, np.nan, 0.03, 0.06], nan_ok=True)
     assert np.isnan(comparison.corrected([np.nan])).all()

@@ -1,4 +1,4 @@
-"""Finds, delays and false alarms; the probability of a shift, and how well it holds."""
+"""Detected shifts, delays and false alarms; shift probabilities and their calibration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [
     ((3, 6), [0, 0], 0),
     ((4, 8), [1, 2], 0),
     ((2, 5), [2, np.nan], 1),  # before the first true shift: a false alarm
-    ((3, 4, 5), [0, np.nan], 2),  # after a find: false alarms
+    ((3, 4, 5), [0, np.nan], 2),  # after a detection: false alarms
     ((), [np.nan, np.nan], 0),
 ]
 
@@ -43,7 +43,7 @@ def images():
 
 
 def decided(stream, *places):
-    """A run of one certain hypothesis for each set of places; the truth is 3 and 6."""
+    """Return a run of one certain hypothesis with a seed per set of places; shifts are 3 and 6."""
     shift = np.stack([flags(*one) for one in places])[..., None].astype(float)
     infos = {"parent": np.zeros_like(shift), "shift": shift, "log_weight": np.zeros_like(shift)}
     score = np.zeros((1, len(places), 9))
@@ -55,7 +55,7 @@ def test_metrics_of_certain_hypotheses(images):
     delay = shift_delay.score(run, images)
     assert delay[[0, 1, 3]] == pytest.approx([0, 1.5, 2])
     assert np.isnan(delay[[2, 4]]).all()
-    wrong = np.array([0, 4, 3, 3, 2])  # tasks that are called wrongly, of 8
+    wrong = np.array([0, 4, 3, 3, 2])  # misclassified tasks, out of 8
     assert shift_brier.score(run, images) == pytest.approx(wrong / 8)
 
 
@@ -80,7 +80,7 @@ TASKS = 6
 
 
 def of_histories(values, n):
-    """P(s_n-1 = 1) after n values, and P(s_t = 1) of each t, over all histories by their joint."""
+    """Return P(s_n-1 = 1) after n values, and P(s_t = 1) for each t, from all histories."""
     log_joint, every = [], list(itertools.product([0, 1], repeat=n - 1))
     for history in every:
         mean, variance, total = 0.0, 1.0, 0.0
@@ -122,7 +122,7 @@ def test_reliability_of_what_is_calibrated_and_of_what_is_not():
 
 def test_the_parts_add_up_to_the_brier_score():
     random = np.random.default_rng(2)
-    p = random.choice([0.05, 0.35, 0.85], (3, 40))  # one value a bin
+    p = random.choice([0.05, 0.35, 0.85], (3, 40))  # one value per bin
     happened = random.random(p.shape) < 0.4
     parts = shift_probabilities.brier_terms(shift_probabilities.reliability(p, happened, 5))
     total = parts.reliability - parts.resolution + parts.uncertainty

@@ -30,7 +30,7 @@ def score(metric, *stores):
 
 
 def test_mutual_information_by_hand():
-    """Two draws that are sure of different classes: all doubt is about the parameters."""
+    """If two draws are certain of different classes, all uncertainty is about the parameters."""
     probability = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]])
     found = PredictedRows(probability, np.zeros(3, int), np.array([0.0, LOG2, 0.2]))
     mixed = -0.9 * np.log(0.9) - 0.1 * np.log(0.1)
@@ -43,7 +43,7 @@ def test_mutual_information_by_hand():
 def test_auc_after_referral_is_that_of_scikit_learn_on_what_is_kept(share, by):
     whole = rows()
     bound = np.sort(getattr(whole, by))[::-1][round(share * 200)]
-    left = getattr(whole, by) <= bound  # no ties: the draws are continuous
+    left = getattr(whole, by) <= bound  # there are no ties, as the draws are continuous
     assert left.sum() == 200 - round(share * 200)
     expected = metrics.roc_auc_score(whole.target[left], whole.probability[left, 1])
     assert referral.auc(referral.kept(whole, share, by)) == pytest.approx(expected)
@@ -70,7 +70,7 @@ def test_what_is_kept_of_one_class_has_no_auc_but_an_accuracy():
 
 
 def test_rows_without_mutual_information_are_referred_by_lot():
-    """Not by rounding, nor by the order of the data, in which one class comes first."""
+    """Neither rounding nor the order of the data decides, although one class comes first."""
     found = rows(4000)
     order = np.argsort(found.target, kind="stable")
     rounding = np.random.default_rng(1).normal(0, 1e-8, 4000)

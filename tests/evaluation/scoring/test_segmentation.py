@@ -1,4 +1,4 @@
-"""Segmentations: exhaustive search, TCPDBench's numbers, and what has none."""
+"""Segmentations: exhaustive search, TCPDBench's numbers, and runs without one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stream(folder=Path("unused"), **settings):
 
 @pytest.fixture(scope="module")
 def well_log(tmp_path_factory):
-    """The well-log's annotations; the values do not matter here."""
+    """Return a stream with the well-log's annotations; its values do not matter here."""
     folder = tmp_path_factory.mktemp("well-log")
     (folder / "well.txt").write_text("\n".join(map(str, range(4050))))
     return stream(folder, dataset="well-log", regressors="constant")
@@ -45,7 +45,7 @@ def run_of(data, infos):
 
 
 def certain(data, *places):
-    """A run whose one slot is sure of these changepoints, one set a seed."""
+    """Return a run whose single slot is certain of these changepoints, one set per seed."""
     length = np.zeros((len(places), data.sizes["task"], 1))
     for of_seed, starts in zip(length, places, strict=True):
         tasks = np.arange(len(of_seed))
@@ -64,7 +64,7 @@ def annotated(people, points):
 
 
 def best_segmentation(evidence):
-    """The most probable first tasks of segments among all; evidence [start, end] of segments."""
+    """Return the most probable segment starts, by search; evidence [start, end] of segments."""
     tasks = len(evidence)
 
     def log_joint(starts):
@@ -81,7 +81,7 @@ def best_segmentation(evidence):
 
 
 def slots(evidence, random):
-    """Run lengths and joints of best histories [task, slot], in random order, gaps included."""
+    """Return run lengths and joints of best histories [task, slot], shuffled and with gaps."""
     tasks = len(evidence)
     length, joint = np.zeros((tasks, tasks + 2)), np.full((tasks, tasks + 2), -np.inf)
     best = [-LOG_HAZARD]  # the first segment needs no change
@@ -125,7 +125,7 @@ def test_the_most_probable_run_length_is_that_of_all_models_together():
 
 
 def test_run_lengths_of_zero_far_from_true_changes_are_false_discoveries():
-    """Zeros at the start, within 5 of the one change, again beside it, and twice far away."""
+    """Zeros at the start, twice within 5 of the only change, and twice far away."""
     data = stream().isel(task=slice(40))
     data["shift"][:] = False
     data["shift"][:, 20] = True
@@ -154,7 +154,7 @@ def test_tcpdbench_on_its_own_examples():
 
 
 def nearest_free(true, found, margin):
-    """TCPDBench's rule, in the order in which `true` is gone through."""
+    """Count matches by TCPDBench's rule, which depends on the order of `true`."""
     free, count = set(found), 0
     for place in true:
         near = sorted((abs(place - other), other) for other in free if abs(place - other) <= margin)
@@ -165,7 +165,7 @@ def nearest_free(true, found, margin):
 
 @pytest.mark.parametrize(("found", "in_time", "by_hash"), [([2, 9], 1, 2), ([6, 13], 2, 1)])
 def test_changepoints_are_matched_in_time_and_not_in_the_order_of_a_set(found, in_time, by_hash):
-    """A set of the changepoints 7 and 8 gives 8 first: its hash is 0 modulo 8."""
+    """Python's set of the changepoints 7 and 8 starts with 8, whose hash is 0 modulo 8."""
     assert nearest_free([7, 8], found, 5) == in_time
     assert nearest_free([8, 7], found, 5) == by_hash
     assert segmentation.count_found(flags([7, 8], 20), flags(found, 20), 5) == in_time
@@ -201,7 +201,7 @@ ROBUST_25 = (20, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2592, 2780, 3966)
     ],
 )
 def test_segmentations_of_the_notes(well_log, positions, scores):
-    """notes/changepoints.md, A8: there a position is rounded down to a value that was seen."""
+    """notes/changepoints.md, A8, where a position is rounded down to an observed value."""
     found = flags((np.array(positions) - 1) // 6, 675)
     true = segmentation.compared(certain(well_log, ()), well_log)[0].true
     assert segmentation.f1(found, true, 5) == pytest.approx(scores[0], abs=5e-4)
@@ -209,7 +209,7 @@ def test_segmentations_of_the_notes(well_log, positions, scores):
 
 
 def test_an_annotators_own_segmentation(well_log):
-    """At full resolution, starting anywhere between the value before and the one marked."""
+    """At full resolution, changes may be anywhere from the previous value to the marked one."""
     marks = 6 * np.array([179, 255, 281, 312, 343, 402, 412, 422, 432])
     run = certain(well_log, marks, marks - 5, marks + 1, [*marks, 3000])
     found = [pair.found for pair in segmentation.compared(run, well_log)]
@@ -266,7 +266,7 @@ def test_no_score_where_nothing_is_decided_or_known():
 
 
 def test_the_segmentation_of_all_tasks_is_that_of_the_last_one():
-    """Only the last segmentation counts, and no change in a warm-up before the first task."""
+    """Only the last segmentation counts, without changes in a warm-up before the first task."""
     data = stream()
     tasks = data.sizes["task"]
     since = np.full((1, tasks, 5), -1.0)

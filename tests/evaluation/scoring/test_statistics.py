@@ -1,4 +1,4 @@
-"""Intervals against scipy, and the paper's three-stage standard deviation by hand."""
+"""Intervals against SciPy, and the paper's three-stage standard deviation by hand."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_band_is_the_interval_by_task():
 
 
 def test_three_stage_sd_by_hand():
-    # Segments (1, 2, 3), (5, 9) and a single task, which is skipped.
+    # Segments (1, 2, 3), (5, 9), and a single task, which is skipped.
     shift = np.array([False, False, False, True, False, True])
     by_task = np.array([1.0, 2.0, 3.0, 5.0, 9.0, 100.0])
     expected = (np.sqrt(2 / 3) + 2.0) / 2

@@ -1,4 +1,4 @@
-"""The summary of a study: failed runs, blocks of seeds, published numbers, the tree's file."""
+"""The summary of a study: failed runs, blocks of seeds, published numbers, and the tree's file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def summed(stream, runs, **names):
 
 def test_a_failed_seed_keeps_its_status_and_enters_no_mean(images):
     run = stores.image_run(images, "vcl", 0.8, status=["ok", "failed: NaN in task 4", "ok"])
-    run["score"][:, 1] = 99.0  # whatever a failed run left behind
+    run["score"][:, 1] = 99.0  # partial results of a failed run
     tree, table = summed(images, [run])
     row = table.iloc[0]
     assert row["status"] == "2 of 3 runs; 1 failed: NaN in task 4"
@@ -129,7 +129,7 @@ def test_streams_of_different_length_share_a_cube(images):
 @pytest.mark.parametrize(("dataset", "number"), [("cifar-10", 0.667), ("svhn", 0.887)])
 def test_published_numbers_stand_beside_the_same_data_set(dataset, number):
     stream = stores.image_stream(dataset)
-    # As few rows as these are far from the paper's training, which the note says.
+    # So few rows are far from the paper's training, which the note states.
     _, table = summed(stream, [stores.image_run(stream, "vcl-bnn", 0.8)])
     assert table["published"][0] == number
     assert table["published_note"][0] == "6e-07 of the paper's training"
@@ -207,7 +207,7 @@ def test_a_block_without_any_task_is_joined_where_the_stream_looks_back():
 
 
 def printed(stream, method, metric="acc"):
-    """What a paper prints for a method, at its own budget."""
+    """Return the number that a paper prints for a method at its own budget."""
     run = continual_stores.run(stream, method, continual_stores.matrix(method))
     found = paper_numbers.number(stream, run, method, metric)
     return None if found is None else found.mean
@@ -247,7 +247,7 @@ def test_split_streams_have_the_numbers_of_their_own_table():
 
 
 def test_a_name_is_no_method():
-    """A variant that happens to be called so has no paper's number."""
+    """A variant that merely has the name of a method has no published number."""
     stream = continual_stores.stream()
     run = continual_stores.run(stream, "vogn", continual_stores.matrix("vogn"))
     assert paper_numbers.number(stream, run, None, "acc") is None

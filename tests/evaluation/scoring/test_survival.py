@@ -10,7 +10,7 @@ from shiftbench.evaluation.scoring import survival
 
 
 def scipys(wait, ended, upto):
-    """SciPy's estimate of P(D > d); it needs an event to give a curve."""
+    """Return SciPy's estimate of P(D > d), which requires at least one event."""
     data = stats.CensoredData(wait[ended], right=wait[~ended])
     return stats.ecdf(data).sf.evaluate(np.arange(upto))
 

@@ -1,4 +1,4 @@
-"""The tidy table: every score with what it is of; enough to make the summary again."""
+"""The tidy table has every score with its coordinates, enough to remake the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best trial: by either direction, with ties and failures."""
+"""The best trial, for metrics of either direction, with ties and failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def spec(higher=True):
 
 
 def cube(rows):
-    """score of three trials (rows, over two seeds), among those of another learner."""
+    """Return scores of three trials (rows) in two seeds, next to those of another learner."""
     score = np.array([[1.0, 1.0], *rows], float)[None, :, None]
     coords = {
         "stream": ["digits-tuning"], "learner": ["vogn-0", "ewc-0", "ewc-1", "ewc-2"],

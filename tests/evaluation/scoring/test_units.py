@@ -1,4 +1,4 @@
-"""The unit of errors: that of the data, or standard deviations where a user's data are scaled."""
+"""The unit of errors: the data's, or standard deviations if a user's data are scaled."""
 
 from __future__ import annotations
 

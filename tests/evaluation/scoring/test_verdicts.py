@@ -1,4 +1,4 @@
-"""Verdicts follow the scores: of each predicate, and each verdict."""
+"""Verdicts follow from the scores, for each predicate and each verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METRICS = ["squared_error", "absolute_error"]
 
 @pytest.fixture(autouse=True)
 def gate(monkeypatch):
-    """The paper trains nothing on the stream, so that the share is 1."""
+    """Declare that the paper trains nothing on the stream, so that the training share is 1."""
     known = PaperTraining(place="Table 1", family="toy-step", untrained=True)
     monkeypatch.setattr(paper_training, "works", lambda: {"eschenhagen2019vogn": [known]})
 
@@ -35,7 +35,7 @@ def claim(holds, **more) -> Claim:
 
 
 def study(second=None, **scores):
-    """A study with these scores [seed] of each method, and of one of them under another metric."""
+    """Return a study with scores [seed] of each method; `second` has those of another metric."""
     seeds = max(map(len, scores.values()))
     stream = stores.toy_stream(seeds)
     runs = []
@@ -155,14 +155,14 @@ def test_exact_is_of_one_seed_only() -> None:
 
 @pytest.fixture
 def table(monkeypatch):
-    """The paper trains method a on 60 rows of the stream's data set for 10 epochs."""
+    """Declare that the paper trains method a on 60 rows of the data set for 10 epochs."""
     about = {"place": "Table 1", "family": "toy-step", "where": {"points": 30}}
     known = PaperTraining(**about, rows={"small": 60}, epochs={"a": 10})
     monkeypatch.setattr(paper_training, "works", lambda: {"eschenhagen2019vogn": [known]})
 
 
 def on_data(made, dataset="small"):
-    """The study, as if its stream was made from a data set."""
+    """Return the study as if its stream was made from a data set."""
     stream = made.streams["toy-step"]
     settings = {"dataset": dataset, "points": 30}
     spec = json.loads(stream.attrs["spec"]) | {"settings": settings}
@@ -181,7 +181,7 @@ def test_too_small_a_share_of_the_training_has_no_verdict(monkeypatch) -> None:
         monkeypatch.setattr(paper_training, "LEAST", least)
         found.append(verdicts.judge(claim({"above": ["a", "b"]}), made, "toy-step"))
     assert [one.verdict for one in found] == [REPRODUCED, "not at this budget"]
-    assert found[0].share == 30 / 60 * 5 / 10  # the least of its methods
+    assert found[0].share == 30 / 60 * 5 / 10  # the smallest share of its methods
 
 
 @pytest.mark.usefixtures("table")

@@ -51,7 +51,7 @@ def test_the_box_binds(kind, weight):
 
 @pytest.mark.parametrize("kind", ["hinge", "absolute"])
 def test_a_box_that_binds_some_coordinates_is_not_a_clipped_optimum(kind):
-    """Correlated features: what one coordinate may not do, the others take over."""
+    """Correlated features: coordinates inside the box compensate for those at its bound."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 3)) @ [[1, 0.9, 0], [0, 0.3, 0.9], [0, 0, 0.5]]
     score = x @ [2, -2, 0.5] + 0.5 * rng.normal(size=30)
@@ -95,7 +95,7 @@ def test_breast_cancer_has_the_known_optimum_and_orders_share_it():
 
 @pytest.mark.parametrize(("intercept", "expected"), [(False, 0.363), (True, 0.328)])
 def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, expected):
-    """The black line of its Figure 1 is at .140: a share of errors, and no hinge loss."""
+    """The black line of the paper's Figure 1 is at .140: an error rate, not a hinge loss."""
     settings = {"dataset": "simulated-classification", "scaling": "none", "intercept": intercept}
     stream = tabular.build(tabular.Settings(**settings, realisations=1), Path())
     rows = best_fixed.rows(stream, 0)
@@ -107,7 +107,7 @@ def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, expected):
 
 @pytest.mark.long
 def test_the_toy_of_the_paper_has_its_loss_with_the_other_sign():
-    """With a covariance of -1 the best loss is the black line of its figure, with 1 far above."""
+    """With covariance -1, the best loss is the black line of the figure; with 1 it is far above."""
     settings = {"dataset": "simulated-classification", "scaling": "none", "realisations": 8}
     other = tabular.Settings(**settings, simulated_covariance=-1.0, simulated_tables="each")
     stream = tabular.build(other, Path())

@@ -1,4 +1,4 @@
-"""The exact jumps against brute force over all sequences, with dense Gaussian algebra."""
+"""Exact jumps against brute force over all sequences, with dense Gaussian algebra."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODEL = JumpModel(
 
 
 def log_joint(x, jumps, model):
-    """log p(x, jumps) from the joint covariance: level = prior + sum of the jumps so far."""
+    """Return log p(x, jumps) from the joint covariance: level = prior + sum of past jumps."""
     steps = np.cumsum(jumps)
     covariance = model.prior_variance + model.jump_variance * np.minimum.outer(steps, steps)
     covariance = covariance + model.noise * np.eye(len(x))

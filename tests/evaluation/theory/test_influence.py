@@ -1,4 +1,4 @@
-"""Influence functions against closed forms for the standard posterior and in the limits."""
+"""Influence functions against closed forms for the standard posterior, and limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ X = np.array([0.0, 0.7, 2.0, 4.0, 9.0])
 
 
 def expected_power(beta, posterior, x):
-    """log E f^beta of the normal-inverse-gamma posterior, in closed form."""
+    """Return log E f^beta under the normal-inverse-gamma posterior, in closed form."""
     a, b, d = posterior.a, posterior.b, posterior.d
     r = 1 + beta * posterior.variance
     s = 0.5 * d * beta
@@ -59,7 +59,7 @@ def test_the_robust_influence_equals_monte_carlo():
 
 
 def test_standard_grows_and_robust_returns():
-    """Fig. 1A: the larger beta, the closer the maximum."""
+    """Fig. 1A: a larger beta moves the maximum closer."""
     x, posterior = np.linspace(0, 12, 121), Posterior(a=50.0, b=50.0)
     assert (np.diff(influence(x, 0.0, posterior)[20:]) > 0).all()
     most = [x[influence(x, beta, posterior).argmax()] for beta in (0.05, 0.1, 0.2, 0.4)]

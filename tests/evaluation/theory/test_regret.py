@@ -1,4 +1,4 @@
-"""Regret and its bounds: on real data against published numbers, and never below the regret."""
+"""Regret and its bounds: published numbers on real data, and bounds above the regret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scores(run, stream):
 
 
 def test_sva_on_breast_cancer_has_the_known_numbers(breast):
-    """Sums over 569 rows at eta = 1 / sqrt(T), worst of 5 orders: 238, 321, 10832."""
+    """Sums over 569 rows at eta = 1 / sqrt(T), the worst of 5 orders: 238, 321, 10832."""
     run = stores.online_run(breast, sva, n=5)
     point, expected, own, worst = scores(run, breast)
     lowest = 0.0171 * 569
@@ -36,7 +36,7 @@ def test_sva_on_breast_cancer_has_the_known_numbers(breast):
     assert left.max() == pytest.approx(238.2, abs=6)
     np.testing.assert_allclose(expected + lowest, left, atol=0.1)
     assert own.max() + lowest == pytest.approx(321.3, abs=4)
-    # L^2 = |x|^2 + max x_j^2 / (2 pi) at its largest, 21.01^2; infimum 300.2.
+    # L^2 = |x|^2 + max x_j^2 / (2 pi) is at most 21.01^2; the infimum is 300.2.
     assert worst.max() + lowest == pytest.approx(10832, rel=0.002)
     assert (point < expected).all() and (expected < own).all() and (own < worst).all()
 
@@ -71,7 +71,7 @@ def test_regret_of_the_absolute_loss_is_below_both_bounds(module):
 
 
 def test_the_data_dependent_bound_is_not_vacuous(breast):
-    """All-zero predictions lose 569; the worst case says nothing, the own gradients do."""
+    """Predicting zero loses 569: the worst-case bound is above that, own gradients are below."""
     for module in (oga, oga_el, sva):
         _, _, own, worst = scores(stores.online_run(breast, module, n=5), breast)
         assert (own < 569).all() and (worst > 569).all()
@@ -126,7 +126,7 @@ def test_no_gradient_is_longer_than_the_lipschitz_constant(kind, dataset):
     ],
 )
 def test_gibbs_is_below_its_bounds_whose_infimum_is_that_of_the_grid(dataset, fields):
-    """Without the term of Hoeffding's lemma the bound would not hold."""
+    """Without the term from Hoeffding's lemma, the bound would not hold."""
     stream = stores.online_stream(dataset, rows=60, **fields)
     run = stores.online_run(stream, gibbs_grid, points=41, reach=4.0, prior_sd=0.8)
     point, expected, own, worst = scores(run, stream)
@@ -141,7 +141,7 @@ def test_gibbs_is_below_its_bounds_whose_infimum_is_that_of_the_grid(dataset, fi
         loss = Loss(used.kind).value(rows.y[:, None], rows.x @ theta.T)
         lowest = -np.log(prior @ np.exp(-used.eta * loss.sum(axis=0)) / prior.sum()) / used.eta
         squares = (loss.max(axis=1) - loss.min(axis=1)) ** 2
-        # The grid has the ends of each loss, but may miss its kink.
+        # The grid contains the ends of each loss but may miss its kink.
         np.testing.assert_allclose(
             regret.ranges(used, rows) ** 2, squares, rtol=0.1, atol=0.02 * squares.max()
         )

@@ -1,7 +1,7 @@
-"""The least losses on the simulated classes of cherief2019online, from their distribution.
+"""The minimal losses on the simulated classes of cherief2019online, from their distribution.
 
 Given a class, the score of a linear predictor is normal, so its expected hinge loss has a closed
-form. The smallest of any predictor is twice the error of Bayes' rule (Bartlett, Jordan and
+form. The minimum over all predictors is twice the error of Bayes' rule (Bartlett, Jordan and
 McAuliffe 2006), an integral over the plane.
 """
 
@@ -25,7 +25,7 @@ SHARE, MEAN = 2 / 3, np.ones(2)
 
 
 def best_linear(covariance, intercept):
-    """The smallest expected hinge loss of <w, x> + b."""
+    """Return the minimal expected hinge loss of <w, x> + b."""
 
     def expected(theta):
         w, b = theta[:2], theta[2] if intercept else 0.0
@@ -33,12 +33,12 @@ def best_linear(covariance, intercept):
         zero = Loss("hinge").expected(-1.0, -w @ MEAN + b, np.sqrt(w @ w)).value
         return SHARE * float(one) + (1 - SHARE) * float(zero)
 
-    # Convex, so that any start will do.
+    # The problem is convex, so any start works.
     return minimize(expected, np.array([1.0, 0.5, 0.0]), method="BFGS", tol=1e-9).fun
 
 
 def best_of_all(covariance):
-    """The smallest expected hinge loss of any predictor."""
+    """Return the minimal expected hinge loss of any predictor."""
     axis = np.linspace(-14, 14, 1401)
     x = np.stack(np.meshgrid(axis, axis), axis=-1)
     one = SHARE * multivariate_normal(MEAN, covariance).pdf(x)
@@ -72,7 +72,7 @@ def test_what_the_paper_shows_is_below_what_any_predictor_can_reach():
 
 
 def test_the_stream_is_a_sample_of_the_law_that_is_printed():
-    """Within three standard errors of the loss of the law's best linear predictor."""
+    """This holds within three standard errors of the loss of the best linear predictor."""
     settings = tabular.Settings(dataset="simulated-classification", scaling="none")
     rows = best_fixed.rows(tabular.build(settings, Path()), 0)
     n = len(rows.y)

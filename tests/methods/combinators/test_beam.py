@@ -42,7 +42,7 @@ def toy(prior_variance=1.0, **settings):
 
 
 def run(learner, values):
-    """States and infos of a series [S, T]."""
+    """Run the learner on series [S, T]; return the last state and the infos."""
     key = seeds.block(range(len(values)), "toy")
     state, infos = learner.init(key), []
     for x in values.T:
@@ -53,7 +53,7 @@ def run(learner, values):
 
 
 def lineage(infos, seed=0, slot=0):
-    """Times of s = 1 in the history of one of the last hypotheses."""
+    """Return the times of s = 1 in the history of one of the last hypotheses."""
     times = []
     for t in range(len(infos) - 1, -1, -1):
         if infos[t]["shift"][seed, slot]:
@@ -77,14 +77,14 @@ def test_reproduces_the_published_toy_run():
 
 
 def brute_force(log_weight, size, keep):
-    """The subset of the `keep` best with the most families, then the largest sum."""
+    """Return the subset of the `keep` best with the most families, then the largest sum."""
     best = sorted(range(2 * size), key=lambda i: -log_weight[i])[:keep]
     subsets = itertools.combinations(best, size)
     return set(max(subsets, key=lambda c: (len({i % size for i in c}), log_weight[list(c)].sum())))
 
 
 def diversified(log_weight, size):
-    """The children that are kept of those with these log weights."""
+    """Return the children that are kept out of those with these log weights."""
     chosen = np.empty(size, np.int64)
     _truncation.select(log_weight, _truncation.survivors(size, "diversified"), chosen)
     return chosen
@@ -133,7 +133,7 @@ def test_predictive_of_a_drifted_beam_mixes_spike_and_slab():
 
 
 def test_all_slots_with_bayes_weights_give_the_exact_evidence():
-    """With room for every sequence of five points, the beam is exact inference."""
+    """With one slot per sequence of five points, the beam is exact inference."""
     values = np.random.default_rng(3).normal(size=(4, 5))
     state, _ = run(toy(size=16, weights="bayes"), values)
     total = np.logaddexp.reduce(state["log_weight"], axis=1)
@@ -141,7 +141,7 @@ def test_all_slots_with_bayes_weights_give_the_exact_evidence():
 
 
 def test_the_weights_of_the_paper_are_no_posterior_over_histories():
-    """With room for every sequence too; those of Bayes are that posterior."""
+    """Even with one slot per sequence; the Bayes weights are the exact posterior."""
     x = np.array([0.2, 1.9, -0.4, 2.5, 0.1])
     exact = {}
     for jumps in itertools.product([0, 1], repeat=4):
@@ -159,7 +159,7 @@ def test_the_weights_of_the_paper_are_no_posterior_over_histories():
 
 @pytest.mark.parametrize("weights", ["paper", "bayes"])
 def test_a_hypothesis_gains_at_most_log_2_a_task_on_the_leader(weights):
-    """With the paper's weights: a leader's children share its weight, whatever the data say."""
+    """With the paper's weights, the children of the best hypothesis share its weight."""
     learner = toy(size=6, weights=weights, prior_log_odds=-20.0)
     _, infos = run(learner, 3 * GOLDEN[None])
     most = -np.inf
@@ -171,13 +171,13 @@ def test_a_hypothesis_gains_at_most_log_2_a_task_on_the_leader(weights):
 
 
 def exact_evidence(x):
-    """log p(x) as a mixture of multivariate Gaussians over all jump sequences."""
+    """Return log p(x) as a mixture of multivariate Gaussians over all jump sequences."""
     histories = itertools.product([0, 1], repeat=len(x) - 1)
     return np.logaddexp.reduce([joint(x, jumps) for jumps in histories])
 
 
 def joint(x, jumps):
-    """log p(x, jumps) of the toy's model; a jump adds 1 to the variance of the level."""
+    """Return log p(x, jumps) of the toy model; a jump adds 1 to the variance of the level."""
     level = 1.0 + np.concatenate([[0], np.cumsum(jumps)])
     covariance = np.minimum.outer(level, level) + 0.25 * np.eye(len(x))
     _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
@@ -188,7 +188,7 @@ def joint(x, jumps):
 def test_temperature_divides_the_evidence():
     values = np.random.default_rng(0).normal(size=(3, 8))
     cold, _ = run(toy(size=4, temperature=1e12), values)
-    # With the evidence tempered away, q(s) is the prior, and the empty history the best.
+    # With the evidence tempered to nothing, q(s) is the prior, and the empty history is best.
     np.testing.assert_allclose(cold["log_weight"][:, 0], 7 * np.log(0.9), rtol=1e-6)
 
 
@@ -259,7 +259,7 @@ def test_hypotheses_fitted_in_turn_equal_those_fitted_together(size):
 
 
 def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():
-    """q^beta p0^(1 - beta), by the product of the densities on a grid."""
+    """q^beta p0^(1 - beta), from the product of the densities on a grid."""
     inner = gaussian_mean.build(
         gaussian_mean.Settings(noise_sd=0.5, prior_mean=2.0, prior_variance=3.0), SERIES
     )
@@ -276,7 +276,7 @@ def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():
 
 
 def test_learnt_odds_are_those_of_a_beta_prior_over_all_histories():
-    """Against every history: its exact evidence times the Beta-Bernoulli probability of it."""
+    """The exact evidence of every history times its Beta-Bernoulli probability."""
     values, tasks, log_odds = np.array([0.3, 0.1, 2.0, 2.2, -1.5, -1.4]), 3.0, -1.0
     steps = len(values) - 1
     share = 1 / (1 + np.exp(-log_odds))

@@ -17,7 +17,7 @@ KEY = seeds.block(range(S), "coreset")
 
 
 def spy() -> tuple[Learner, list[Batch]]:
-    """A learner that counts its rows, and the list of all batches that it observed."""
+    """Return a learner that counts its rows, and the list of all batches it observes."""
     seen: list[Batch] = []
 
     def init(seeds):
@@ -47,7 +47,7 @@ def wrapped(learner, **settings):
 
 
 def brute_force(inputs, size):
-    """Return greedy k centres by the definition."""
+    """Return the greedy k centres from their definition."""
     chosen = [0]
     while len(chosen) < size:
         best = max(
@@ -95,7 +95,7 @@ def test_predictions_are_the_copys_and_the_learner_goes_on_without_it():
     state = combined.init(KEY)
     for t in range(3):
         state, _ = combined.observe(state, task(seed=t), KEY)
-        # 9 rows of each task, and for the copy 3 of each so far, as one more task.
+        # 9 rows per task; the copy also gets 3 of each task so far, as one more task.
         assert (state["base.count"] == 9 * (t + 1)).all()
         assert (state["tuned.count"] == 12 * (t + 1)).all()
         assert (state["tuned.tuned"] == state["base.tuned"] + 1).all()
@@ -127,7 +127,7 @@ def test_random_rows_are_uniform_and_reproducible():
         for one, two in zip(chosen, again, strict=True):
             assert one.tolist() == two.tolist() and len(set(one)) == 4
             counts += np.bincount(one, minlength=10)
-    # Each of the 10 filled rows is chosen in 4 of 10 of the 1000 draws: sd 15.5.
+    # Each of the 10 unmasked rows is chosen in 400 of the 1000 draws on average, with sd 15.5.
     assert np.abs(counts - 400).max() < 5 * 15.5
 
 
@@ -153,7 +153,7 @@ def test_more_tasks_than_the_stream_has():
 
 @pytest.mark.long
 def test_the_copy_has_the_posterior_as_its_prior_and_its_own_number_of_rows():
-    """Laplace's precisions add up: prior, the rest of the task, and then the coreset."""
+    """Laplace's precisions add up: the prior, the other rows of the task, then the coreset."""
     problem = Problem("regression", (3,), 1, 12, 1)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
     learner = map_learner.build(map_learner.Settings(epochs=3, start="prior"), problem, model)

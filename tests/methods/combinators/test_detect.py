@@ -1,4 +1,4 @@
-"""A learner under a detector is that learner, started again at the rows of the alarms."""
+"""A learner under a detector equals the same learner restarted at the rows of the alarms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ON = {"page-hinkley": 8.0, "adwin": 3.0, "kswin": 0.45, "focus": 8.0, "focus-zer
 
 
 def rows_of(problem: Problem, n: int = N) -> Batch:
-    """Rows whose regression changes twice, one of them masked."""
+    """Return rows whose regression coefficients change twice, with one row masked."""
     rng, p = np.random.default_rng(7), problem.input_shape[0]
     x = rng.normal(size=(S, n, p))
     slope = np.where((np.arange(n) >= n // 3) & (np.arange(n) < 2 * n // 3), 2.0, -1.0)[:, None]
@@ -45,7 +45,7 @@ def over(learner, problem=TABLE, **settings):
 
 
 def inner(name):
-    """Learners with blocks: plain, Student's t, one that drifts, and one of many hypotheses."""
+    """Return a learner with blocks: plain, Student's t, drifting, or with many hypotheses."""
     if name == "forget":
         return forget.build(forget.Settings(broadening="geometric", beta=0.98), TABLE, LINEAR)
     if name == "bayes-linear":
@@ -130,7 +130,7 @@ def test_alarms_are_those_of_the_detector_on_the_errors():
 
 
 def test_the_detector_is_that_of_the_chart():
-    """On the errors of a learner that predicts 0, as it has no variance to learn with."""
+    """The learner always predicts 0, since its prior has no variance, so errors equal values."""
     still = gaussian_mean.build(gaussian_mean.Settings(prior_variance=1e-300), VALUE)
     batch = rows_of(VALUE)
     learner = over(still, VALUE, signal="error", threshold=8.0, delta=0.1)
@@ -176,7 +176,7 @@ def test_an_alarm_goes_back_to_the_warm_up_or_to_the_prior():
 
 
 def test_an_alarm_can_broaden_the_posterior():
-    """As `forget` does before each of the tasks at which there is an alarm."""
+    """Broadening equals `forget` applied before each task with an alarm."""
     how = {"broadening": "geometric", "beta": 0.1}
     learner = over(LINEAR, action="broaden", threshold=6.0, **how)
     batch, state = rows_of(TABLE), learner.init(KEY)
@@ -224,5 +224,5 @@ def test_thresholds_of_methods_give_about_500_rows_between_false_alarms(name):
     state = learner.init(seeds.block(range(repetitions), "false alarms"))
     shifts = learner.block(state, batch, True)[2]["shift"].sum()
     apart = repetitions * 2000 / shifts
-    # About 400 alarms, whose number has a standard deviation of a twentieth; ADWIN has fewer.
+    # About 400 alarms with a standard deviation of 20; ADWIN raises fewer.
     assert apart > 2000 if name == "adwin" else 350 < apart < 700

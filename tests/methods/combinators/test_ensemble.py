@@ -1,4 +1,4 @@
-"""Ensembles: one member equals the learner; members are learners with seeds of their own."""
+"""An ensemble of one equals the learner; members are learners with their own seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILDERS: dict[str, Callable[[], tuple[Learner, Problem]]] = {
 }
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def learner_of(name: str) -> tuple[Learner, Problem]:
     return BUILDERS[name]()
@@ -54,7 +54,7 @@ def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float =
     for left, right in zip(one, two, strict=True):
         assert left.keys() == right.keys()
         for name, array in left.items():
-            if array is None and right[name] is None:  # an entropy, of a learner without draws
+            if array is None and right[name] is None:  # the entropy of a learner without draws
                 continue
             assert np.asarray(array).dtype == np.asarray(right[name]).dtype, name
             np.testing.assert_allclose(array, right[name], rtol, atol, err_msg=name)
@@ -80,7 +80,7 @@ def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
     ],
 )
 def test_one_after_the_other_members_give_the_same(name):
-    """Up to rounding, because vector instructions are aligned to the start of each array."""
+    """Equal up to rounding, since vector instructions are aligned to the start of each array."""
     learner, problem = learner_of(name)
     sequential = run(over(learner, problem, SIZE, "sequential"), problem)
     assert_same(run(over(learner, problem), problem), sequential, **ROUNDING)
@@ -111,7 +111,7 @@ def test_members_differ_and_predict_with_equal_weights():
 
 @pytest.mark.long
 def test_hypotheses_of_members_keep_their_weights_inside():
-    """A mixture of beams: each beam's weights add up to its share."""
+    """An ensemble of beams is a mixture in which each beam's weights add up to its share."""
     learner, problem = learner_of("beam")
     *_, predicted, info, _ = run(over(learner, problem), problem)
     shares = np.exp(predicted["log_weights"]).reshape(2, SIZE, -1).sum(axis=-1)

@@ -49,7 +49,7 @@ def test_a_learner_that_cannot_be_broadened_is_refused():
 
 
 def test_diffusing_a_level_has_the_evidence_of_a_state_space_model():
-    """A local level whose drift has variance .05, by another implementation: statsmodels."""
+    """statsmodels implements the same local level model, with drift variance .05."""
     flow = np.asarray(_nile.FLOW, float)
     values = (flow - flow.mean()) / flow.std()
     settings = gaussian_mean.Settings(noise_sd=0.5**0.5, prior_variance=1.0)

@@ -1,4 +1,4 @@
-"""Learnt betas and priors: gradients against differences of whole runs, and directions."""
+"""Learnt betas and priors: gradients against finite differences of whole runs, and signs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def problem_of(d, p, models=1):
 
 
 def series(rows, d=1, p=1, models=1, seeds=1):
-    """Designs [S, T, M, d, p] and targets [S, T, d] with a jump in the middle."""
+    """Return designs [S, T, M, d, p] and targets [S, T, d] with a jump in the middle."""
     rng = np.random.default_rng(0)
     x = np.ones((seeds, rows, models, d, p))
     x = rng.normal(size=x.shape) if p > 1 else x
@@ -40,7 +40,10 @@ def rows_of(x, y):
 
 
 def follow(learner, x, y, key=KEY):
-    """One-step forecasts [T, d] of a run, its states with fresh slots, its last info."""
+    """Run the learner row by row.
+
+    Return the one-step forecasts [T, d], the states with fresh slots, and the last info.
+    """
     state, forecasts, states, info = learner.init(key), [], [], {}
     for row in rows_of(x, y):
         state = learner.drift(state, key)
@@ -94,7 +97,7 @@ def test_the_gradient_in_beta_p_is_the_difference_of_whole_runs():
 
 
 def log_prediction(problem, x, y, **settings):
-    """log p(y_T | y_1:T-1) of a plain run."""
+    """Return log p(y_T | y_1:T-1) from a plain run."""
     learner = plain(problem, **settings)
     _, states, _ = follow(learner, x, y)
     *_, row = rows_of(x, y)
@@ -140,7 +143,7 @@ def test_after_a_step_all_segments_have_the_new_prior():
 
 
 def contaminated(rate, jumps, rows=400, seeds=6):
-    """Levels that jump every 40 rows, or not at all, with lone outliers."""
+    """Return series with isolated outliers, whose level jumps every 40 rows or not at all."""
     rng = np.random.default_rng(1)
     y = rng.normal(size=(seeds, rows))
     if jumps:

@@ -1,4 +1,4 @@
-"""Words side by side against each word alone, and context vectors against planted topics."""
+"""Words learnt side by side against each word alone, and context vectors against planted topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEAM = {"broadening": "temper-prior", "beta": 0.25, "size": K, "prior_log_odds":
 
 
 def learner(*between, **settings):
-    """per-word over skipgram, with combinators between."""
+    """Return per-word over skipgram, with the given combinators between them."""
     outer = per_word.Settings(dimension=D, **{"block": 5} | settings)
     inside = per_word.inner_problem(outer, STREAM)
     inner = skipgram.build(skipgram.Settings(), inside)
@@ -32,7 +32,10 @@ def key(repetitions=1):
 
 
 def two_topics(seed, mass=4000, swapped=False):
-    """Symmetric counts [V, V] of two topics, even and odd words; word 5 swapped, word 11 absent."""
+    """Return symmetric counts [V, V] of two topics, which are the even and the odd words.
+
+    Word 5 is swapped if asked for; word 11 is absent.
+    """
     rng = np.random.default_rng(seed)
     topic = np.arange(V) % 2
     if swapped:
@@ -46,7 +49,7 @@ def two_topics(seed, mass=4000, swapped=False):
 
 
 def batch(*counts):
-    """Pairs of one matrix for each repetition, padded to the most."""
+    """Return a batch with the pairs of one matrix per repetition, padded to equal length."""
     results = [np.stack([*np.nonzero(c), c[np.nonzero(c)]], axis=1) for c in counts]
     most = max(map(len, results)) + 3
     rows = np.stack([np.pad(f, ((0, most - len(f)), (0, 0))) for f in results])
@@ -55,7 +58,7 @@ def batch(*counts):
 
 
 def run(combined, *tasks, repetitions=1):
-    """State and infos after the warm-up on all tasks together and then each of them."""
+    """Return state and infos after a warm-up on the sum of all tasks and then each task."""
     total = batch(*np.sum(tasks, axis=0)) if repetitions > 1 else batch(np.sum(tasks, axis=0))
     state, _ = combined.begin(combined.init(key(repetitions)), total, key(repetitions))
     infos = []
@@ -92,7 +95,7 @@ def test_blocks_of_any_size_give_the_same(results):
 
 
 def word_alone(state, counts, word):
-    """What the learner inside is given of one word."""
+    """Return the batch that the inner learner observes for one word."""
     mass = counts.sum(axis=1)
     share = mass**0.75 / (mass**0.75).sum()
     targets = np.stack([counts[word], mass[word] * share], axis=-1)[None]
@@ -124,7 +127,7 @@ def test_states_and_infos_have_their_shapes(results):
 
 
 def test_the_word_that_changed_its_topic_is_found():
-    # Its contexts change as well, but by far less.
+    # The word's contexts change as well, but far less.
     _, infos = run(learner((beam, BEAM | {"prior_log_odds": -15.0})), *TASKS)
     assert not infos[1]["shift"][0, 0].any()
     assert np.flatnonzero(infos[2]["shift"][0, 0]).tolist() == [5]
@@ -185,7 +188,7 @@ def test_pretraining_lowers_the_loss_and_signs_follow_the_topics():
     cooccurrences = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 1.0, 0.75)
     vectors, losses = pretrained(cooccurrences, 2, np.random.default_rng(0), 20, 1e-5)
     assert losses[-1] < losses[0] - 0.1 and (np.diff(losses[:-1]) < 0).all()
-    # A context's vector against the mean of its topic's, without the absent word.
+    # Compare each context vector with the mean of its topic, leaving out the absent word.
     topics = np.stack([vectors[0:11:2].mean(axis=0), vectors[1:11:2].mean(axis=0)])
     signs = np.sign(vectors[:11] @ (topics[0] - topics[1]))
     np.testing.assert_array_equal(signs, np.where(np.arange(11) % 2 == 0, 1, -1))

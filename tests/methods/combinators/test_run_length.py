@@ -1,4 +1,4 @@
-"""Run lengths against enumeration of all segmentations, compiled or not."""
+"""Run lengths against an enumeration of all segmentations, both compiled and uncompiled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def series(t=9, models=1, d=1, p=1, s=2):
 
 
 def uncompiled(learner):
-    """The same learner, as one that does not say how its rows are compiled."""
+    """Return the same learner without its compiled path."""
     return Learner(learner.init, learner.predict, learner.observe)
 
 
@@ -43,7 +43,7 @@ def rows_of(batch):
 
 
 def driven(learner, batch):
-    """State and infos, one row a task, as the harness drives it."""
+    """Return state and infos after observing one row per task, as the harness does."""
     state, infos = learner.init(key()), []
     for row in rows_of(batch):
         state, info = learner.observe(learner.drift(state, key()), row, key())
@@ -52,7 +52,7 @@ def driven(learner, batch):
 
 
 def evidence(inner, batch, start, stop, model, s):
-    """Log evidence of rows start..stop of one model, by the inner learner alone."""
+    """Return the log evidence of rows start..stop under one model, from the inner learner alone."""
     state, total = inner.init(key()), 0.0
     for row in rows_of(batch)[start:stop]:
         state, info = inner.observe(state, row, key())
@@ -61,7 +61,7 @@ def evidence(inner, batch, start, stop, model, s):
 
 
 def enumerated(inner, batch, models, s):
-    """Log joint of every segmentation with a model a segment: (run length, model) -> list."""
+    """Return the log joints of all segmentations by (run length, model) of the last segment."""
     t = batch.mask.shape[1]
     joints: dict[tuple[int, int], list[float]] = {}
     for cuts in itertools.product([False, True], repeat=t - 1):
@@ -144,7 +144,7 @@ def test_masked_rows_are_no_time():
 
 
 def test_any_learner_with_evidence_will_do():
-    """gaussian-mean, whose evidence has a closed form, through the uncompiled path."""
+    """gaussian-mean has a closed-form evidence and takes the uncompiled path."""
     shape = Problem("regression", (0,), 1, 1, 7)
     inner = gaussian_mean.build(gaussian_mean.Settings(), shape)
     batch = series(7)._replace(inputs=np.zeros((2, 7, 0)))
@@ -158,7 +158,7 @@ def test_any_learner_with_evidence_will_do():
 
 
 def test_the_prediction_is_the_evidence_of_the_next_row():
-    """exp of the log density under the mixture after drift = ratio of the summed joints."""
+    """The predictive density after drift equals the ratio of the summed joints."""
     log_predictive = components.load_metric("log_predictive")
 
     shape = problem()
@@ -177,7 +177,7 @@ def test_the_prediction_is_the_evidence_of_the_next_row():
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_first_prediction_without_a_drift_is_that_of_the_prior(compiled):
-    """A stream that drifts after the prediction asks for one before any segment has begun."""
+    """Streams that drift after the prediction request one before any segment has begun."""
     inner = bayes_linear.build(bayes_linear.Settings(), problem(), None)
     learner = run_length.build(
         run_length.Settings(keep=3), problem(), inner if compiled else uncompiled(inner)

@@ -1,6 +1,7 @@
-"""Compiled run lengths over bayes-linear against the formulas in NumPy, with SciPy's log gamma.
+"""Compiled run lengths over bayes-linear against NumPy formulas with SciPy's log gamma.
 
-Every segment has the posterior of all its rows at once, by the inverse of its precision.
+The reference computes each segment's posterior from all its rows at once, by inverting its
+precision.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Segment:
     squares: float
 
     def learn(self, x, y, beta):
-        """Add a row x [d, p], y [d] to the sums, and its score to the log joints."""
+        """Add a row x [d, p], y [d] to the sums and its score to the log joints."""
         covariance = np.linalg.inv(self.precision)
         mean, d = covariance @ self.weighted, len(y)
         b = 0.5 * (self.squares - mean @ self.precision @ mean)

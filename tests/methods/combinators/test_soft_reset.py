@@ -1,7 +1,7 @@
-"""Soft resets on 120 rows with an outlier and a change, against numbers of other code.
+"""Soft resets on 120 rows with an outlier and a change, against independent code.
 
-The golden numbers are in float64 from the formulas of Duran-Martin et al. 2025; those of the
-gradient are from the authors' code too, which has no bound of eta.
+The golden numbers come from a float64 implementation of the formulas of Duran-Martin et al. 2025;
+those of the gradient also come from the authors' code, which does not bound eta.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHOICES = ({}, {"choice": "grid"}, {"choice": "gradient"})
 
 
 def series(*outliers: float) -> Batch:
-    """The rows, one repetition for each size of the outlier, all tasks after each other."""
+    """Return the rows of all tasks, with one repetition per outlier size."""
     i = np.arange(N)
     x = np.stack([np.cos(0.3 * i), np.ones(N)], axis=1)
     w = np.where(i[:, None] < CHANGE, [2.0, 1.0], [0.5, -1.0])
@@ -37,7 +37,7 @@ def series(*outliers: float) -> Batch:
 
 
 def learnt(learner: Learner, batch: Batch, tasks: int = N):
-    """The state after some rows, each of them a task; infos [name][task, seed]; predictions."""
+    """Return the state after some one-row tasks, infos [name][task, seed] and densities."""
     key = seeds.block(range(len(batch.mask)), "soft-reset")
     state, infos, densities = learner.init(key), [], []
     for t in range(tasks):
@@ -73,7 +73,7 @@ def test_the_probability_of_no_change_resets_at_outlier_and_change():
 
 
 def test_the_best_of_a_grid():
-    # With this hazard all factors are equally likely before a task.
+    # With this hazard, all factors are equally likely before each task.
     state, info, _ = learnt(built(choice="grid", hazard=0.8), series(10.0))
     moved = np.flatnonzero(info["factor"][:, 0] < 1)
     assert moved.tolist() == [6, 30, 31, 34, 37, 60]

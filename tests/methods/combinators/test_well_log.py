@@ -1,4 +1,4 @@
-"""The published study of the well-log against the golden numbers of correct formulas."""
+"""The published study of the well-log against golden numbers of independent implementations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.evaluation.scoring import segmentation
 pytestmark = pytest.mark.skipif(
     "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
 )
-# Positions of two independent implementations, counted from 1 (notes on knoblauch2018robust).
+# Positions from two independent implementations, counted from 1 (notes on knoblauch2018robust).
 ROBUST = [
     20, 578, 1035, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2532, 2592, 2771, 2784, 3943, 3966,
 ]  # fmt: skip
@@ -38,7 +38,7 @@ def stream(plan):
 
 
 def changepoints_of(plan, stream, method):
-    """Changepoints, counted from 1, and how often the most probable run length is 0."""
+    """Return the changepoints, counted from 1, and how often run length 0 is the most probable."""
     learner = pipeline.assemble(
         plan.studies["well-log"].pipelines[method], None, series.problem(stream)
     )

@@ -1,4 +1,4 @@
-"""Detectors of an error rate and of a level: their alarms and sums are those of river 0.26.1."""
+"""Detectors of changes in error rates and levels: alarms and sums equal those of river 0.26.1."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.methods.detectors.watched import ERRORS, VALUES, watched
     ],
 )
 def test_alarms_are_those_of_river(of, values, rows):
-    """Recorded from river 0.26.1, whose ADWIN takes all cuts but the newest bucket."""
+    """Recorded from river 0.26.1, whose ADWIN tries all cuts except the newest bucket."""
     assert watched(of, values).alarms == rows
 
 
@@ -61,7 +61,7 @@ def test_a_fall_is_a_change_only_if_both_directions_are(of):
     "build", [adwin.build, ddm.build, focus.build, jumper.build, kswin.build, page_hinkley.build]
 )
 def test_the_start_is_finite(build):
-    """The harness fails a run whose state is not, also one that has seen nothing but a warm-up."""
+    """The harness fails on a state that is not finite, even right after the warm-up."""
     assert all(np.isfinite(array).all() for array in build().start.values())
 
 
@@ -107,7 +107,7 @@ def test_buckets_of_adwin_hold_its_window():
 
 
 def test_the_statistic_of_adwin_is_the_confidence_at_which_its_bound_is_met():
-    """Against the bound of the paper at that confidence, over all cuts."""
+    """The statistic is the confidence at which the paper's bound is met, over all cuts."""
     values = VALUES[150:230]
     statistic = watched(adwin.build(math.inf, clock=1), values).statistic[-1]
     n, d = len(values), math.log(2 * math.log(len(values))) + statistic
@@ -117,12 +117,12 @@ def test_the_statistic_of_adwin_is_the_confidence_at_which_its_bound_is_met():
         q = 1 / (n0 - adwin.LEAST + 1) + 1 / (n - n0 - adwin.LEAST + 1)
         bound = math.sqrt(2 * q * d * variance) + 2 / 3 * q * d
         above.append(abs(values[:n0].mean() - values[n0:].mean()) / bound)
-    # Cuts are between buckets, which are fewer than the places between values.
+    # ADWIN cuts only between buckets, so it may miss the best cut between values.
     assert 0.9 < 1 / max(above) <= 1 + 1e-12
 
 
 def test_kswin_finds_the_change():
-    """river's finds it at row 211 or 210 by seed, from draws of its own."""
+    """river finds the change at row 210 or 211, depending on the seed; our draws differ."""
     for seed in range(10):
         assert 208 <= watched(kswin.build(), VALUES, seed).alarms[0] <= 214
 
@@ -155,7 +155,7 @@ def test_draws_of_kswin_are_without_replacement_and_cover_what_is_older():
 
 
 def test_numbers_are_those_of_splitmix64():
-    """The first outputs for the start 0, as its authors' code prints them."""
+    """The first outputs for start 0, as printed by the authors' code."""
     expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
     for place, output in enumerate(expected):
         assert draws.uniform(np.uint64(0), place) == (output >> 11) * 2.0**-53

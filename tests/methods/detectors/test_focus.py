@@ -1,4 +1,4 @@
-"""FOCuS gives the likelihood ratio of the best of all places of a change."""
+"""FOCuS gives the likelihood ratio of the best position of a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.methods.detectors.watched import ERRORS, NEVER, STEP, watched
 
 
 def ratios(values, family):
-    """The log likelihood ratio of a change at each t, from its definition."""
+    """Return the log likelihood ratio of a change at each t, from its definition."""
     n, sums = len(values), np.concatenate([[0.0], np.cumsum(values)])
     t = np.arange(n)
     size, before = np.maximum(t, 1), sums[:-1]
@@ -81,7 +81,7 @@ def test_statistic_of_the_well_log_is_that_of_the_reference():
 
 
 def test_a_chain_without_room_loses_little():
-    """On a curve every value is a corner: far more than there is room for."""
+    """The sums lie on a curve on which every value is a corner, so corners outnumber the slots."""
     values = np.linspace(-1, 1, 400)
     found = watched(focus.build(NEVER), values)
     for n in (50, 63):

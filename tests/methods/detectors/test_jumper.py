@@ -1,4 +1,4 @@
-"""The simple jumper is the martingale of its formula, and its false alarms are rare."""
+"""The simple jumper equals the martingale of its formula, and its false alarms are rare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.methods.detectors.watched import NEVER, VALUES, watched
 
 
 def test_capital_is_that_of_the_reference():
-    """Recorded from online-cp 0.4.0 with three experts, on p-values given by a formula."""
+    """Recorded from online-cp 0.4.0 with three experts, on p-values from a formula."""
     capital, found = np.full(3, -math.log(3)), {}
     for n in range(1, 201):
         p = n * 0.6180339887498949 % 1
@@ -28,7 +28,7 @@ def test_a_p_value_is_the_rank_from_above():
 
 
 def test_statistic_is_the_rise_of_the_capital_from_its_minimum():
-    """Against the formulas without logarithms, on values without ties but with themselves."""
+    """Compare with the formulas without logarithms; each value only ties with itself."""
     values = np.random.default_rng(0).normal(size=60) + (np.arange(60) >= 30)
     found = watched(jumper.build(NEVER), values)
     capital, least, bets = np.full(3, 1 / 3), 1.0, np.array([-1, 0, 1])
@@ -52,7 +52,7 @@ def test_finds_the_change_and_ranks_among_the_newest_alone():
 
 
 def test_false_alarms_are_rarer_than_the_threshold_says():
-    """By Ville's inequality, capital above c has probability 1 / c at most; CUSUM starts again."""
+    """By Ville's inequality, capital exceeds c with probability at most 1 / c; CUSUM restarts."""
     rng = np.random.default_rng(4)
     first = [watched(jumper.build(math.log(20)), rng.normal(size=300), s).alarms for s in range(40)]
     assert np.mean([bool(alarms) for alarms in first]) < 0.5

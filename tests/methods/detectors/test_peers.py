@@ -1,4 +1,4 @@
-"""Detectors beside those of river 0.26.1, on random signals: `make test-peers`."""
+"""Detectors against those of river 0.26.1, on random signals: `make test-peers`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.peers
 
 
 def signals(errors):
-    """Twenty signals of 3,000 values whose level changes at random places."""
+    """Yield twenty signals of 3,000 values whose level changes at random positions."""
     for number in range(20):
         rng = np.random.default_rng(number)
         levels = np.repeat(rng.uniform(0.05, 0.8, 6), rng.multinomial(3000, np.full(6, 1 / 6)))
@@ -21,7 +21,7 @@ def signals(errors):
 
 
 def alarms_of(theirs, values):
-    """The values at which a detector of river has an alarm."""
+    """Return the indices of the values at which a river detector raises an alarm."""
     rows = []
     for row, value in enumerate(values):
         theirs.update(value)

@@ -1,4 +1,4 @@
-"""Signals of errors are the moments, scores and densities of mixtures, by SciPy."""
+"""Error signals are the moments, scores and densities of mixtures, as computed by SciPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A detector over a whole signal, for tests."""
+"""Run a detector over a whole signal, for tests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from shiftbench.methods.detectors.detector import Detector
 
 ROWS = np.arange(400)
 ERRORS = (np.where(ROWS < 200, 10, 45) > (7919 * ROWS) % 100).astype(float)
-"""ERR of notes on detectors: 20 errors in the first 200 rows, 90 in the others."""
+"""ERR in the notes on detectors: 20 errors in the first 200 rows, 90 in the others."""
 VALUES = 0.5 * np.sin(ROWS) + 1.5 * (ROWS >= 200)
-"""VAL: a level that rises at row 200."""
+"""VAL in the notes: a level that rises at row 200."""
 STEP = 0.5 * np.sin(ROWS[:120]) + 2.0 * (ROWS[:120] >= 60) + 8.0 * (ROWS[:120] == 30)
-"""STEP: a level that rises at row 60, and an outlier."""
+"""STEP in the notes: a level that rises at row 60, and an outlier."""
 NEVER = math.inf
 
 
 class Signal(NamedTuple):
-    """The rows with an alarm, the statistic after each row, and the last numbers."""
+    """The rows with an alarm, the statistic after each row, and the last state."""
 
     alarms: list[int]
     statistic: np.ndarray

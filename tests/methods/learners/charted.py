@@ -1,4 +1,4 @@
-"""Charts over values, for tests."""
+"""Run charts over values, for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shiftbench.core.interface import Batch, Gaussian, Info, Problem, State
 
 
 def charted(module: Any, values: np.ndarray, **settings: Any) -> tuple[State, Gaussian, Info]:
-    """What a chart with these settings gives on series of values [S, n], one a task."""
+    """Return state, predictions and info of a chart on series [S, n], with one value per task."""
     values = np.atleast_2d(values)
     problem = Problem("regression", (0,), 1, 1, values.shape[1])
     learner = module.build(module.Settings(**settings), problem)
@@ -21,5 +21,5 @@ def charted(module: Any, values: np.ndarray, **settings: Any) -> tuple[State, Ga
 
 
 def alarms(module: Any, values: np.ndarray, **settings: Any) -> np.ndarray:
-    """The values [S, n] at which there is an alarm."""
+    """Return a mask [S, n] of the values at which there is an alarm."""
     return charted(module, values, **settings)[2]["shift"][..., 0] == 1

@@ -1,4 +1,4 @@
-"""Inputs of golden numbers, given by formulas, and what online filters give on them row by row."""
+"""Inputs of golden numbers, given by formulas, and runs of online filters on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ N = 120
 
 
 def regression() -> tuple[np.ndarray, np.ndarray]:
-    """Regressors [n, 2] and targets [n] whose coefficients change at 60; an outlier at 30."""
+    """Return regressors [n, 2] and targets [n] with a change at 60 and an outlier at 30."""
     i = np.arange(N)
     x = np.stack([np.cos(0.3 * i), np.ones(N)], axis=1)
     w = np.where(i[:, None] < 60, [2.0, 1.0], [0.5, -1.0])
@@ -22,7 +22,7 @@ def regression() -> tuple[np.ndarray, np.ndarray]:
 
 
 def step() -> np.ndarray:
-    """Values [n] whose level changes at 60, with an outlier at 30."""
+    """Return values [n] whose level changes at 60, with an outlier at 30."""
     i = np.arange(N)
     y = 0.5 * np.sin(i) + 2.0 * (i >= 60)
     y[30] += 8
@@ -30,20 +30,20 @@ def step() -> np.ndarray:
 
 
 def classes() -> tuple[np.ndarray, np.ndarray]:
-    """Features [n, 3] and labels [n] that are exchanged at 60."""
+    """Return features [n, 3] and labels [n], which are swapped from row 60 on."""
     i = np.arange(N)
     x = np.stack([np.cos(0.7 * i), np.sin(1.1 * i), np.ones(N)], axis=1)
     return x, ((np.cos(0.7 * i) + 0.5 * np.sin(1.1 * i) > 0) ^ (i >= 60)).astype(int)
 
 
 def rows(x: np.ndarray, y: np.ndarray) -> Batch:
-    """One repetition of rows x [n, f], y [n]: labels if these are integers, else real targets."""
+    """Return one repetition of rows x [n, f], y [n]; integer y are labels, others real targets."""
     targets = y[None] if y.dtype.kind == "i" else y[None, :, None]
     return Batch(x[None], targets, np.ones((1, len(y)), bool))
 
 
 def run(learner: Learner, x: np.ndarray, y: np.ndarray, key) -> tuple[State, Predictive, dict]:
-    """The last state, predictions before each row and infos, with every row a task."""
+    """Return the last state, the predictions before each row, and the infos; each row is a task."""
     return learner.block(learner.init(key), rows(x, y), True)
 
 
@@ -51,11 +51,11 @@ def segmented(
     inner: Learner, problem: Problem, x: np.ndarray, y: np.ndarray, key, hazard: float,
     keep: int = N,
 ) -> tuple[float, list[tuple[int, int, int]], float]:  # fmt: skip
-    """What run lengths over the learner find.
+    """Run run-length over the learner.
 
-    The log evidence of all rows, as the sum of logs of mixtures of the learner's evidences; where
-    the most probable run length jumps: row, run length before and after; the largest weight at
-    the end.
+    Return the log evidence of all rows, as the sum of log mixtures of the learner's evidences;
+    the jumps of the most probable run length as (row, length before, length after); and the
+    largest weight at the end.
     """
     learner = run_length.build(run_length.Settings(hazard=hazard, keep=keep), problem, inner)
     state, total, before, jumps = learner.init(key), 0.0, 0, []
@@ -75,7 +75,7 @@ def segmented(
 
 
 def lineage(info: dict) -> list[int]:
-    """The rows before which the best hypothesis of a beam at the end has shifts."""
+    """Return the rows before which the last best hypothesis of a beam has shifts."""
     slot, shifts = 0, []
     for i in range(info["parent"].shape[1] - 1, -1, -1):
         if info["shift"][0, i, slot]:

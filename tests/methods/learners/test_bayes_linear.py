@@ -1,4 +1,4 @@
-"""Standard and robust linear regression: exact posteriors, the ELBO, bad input."""
+"""Standard and robust linear regression: exact posteriors, the ELBO, and invalid input."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_small_beta_is_the_standard_posterior(d, p):
 
 
 def random_fit(d, p, rng):
-    """q, prior, and its Sigma0, all random."""
+    """Return a random q, a random prior and its Sigma0."""
 
     def spd():
         root = rng.normal(size=(p, p))
@@ -190,7 +190,7 @@ def test_bad_input_is_named():
 
 
 def test_a_beam_over_it_weighs_histories_as_brute_force_does():
-    """Two tasks of several rows: a shift before the second, or none."""
+    """Two tasks of several rows, with or without a shift before the second."""
     problem, key = Problem("regression", (1, 1, 2), 1, 4, 2), seeds.block([0], "linear")
     prior = {"a0": 2.0, "b0": 1.5, "prior_variance": 3.0}
     inner = bayes_linear.build(bayes_linear.Settings(**prior), problem)

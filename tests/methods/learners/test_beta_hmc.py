@@ -32,12 +32,12 @@ def learner_of(d: int = 1, p: int = 1, **fields):
 
 @pytest.fixture(scope="module")
 def level():
-    """A learner of a level, compiled once for all tests."""
+    """Return a learner of a level, compiled once for all tests."""
     return learner_of(draws=40_000)
 
 
 def batch(n: int, seed: int, outliers: int = 0) -> Batch:
-    """Rows around 1, the same for two repetitions, some of them far off."""
+    """Return rows around 1 with some outliers, equal in two repetitions."""
     random = np.random.default_rng(seed)
     y = 1 + random.normal(size=(1, n, 1))
     y[:, :outliers] += 12
@@ -45,7 +45,7 @@ def batch(n: int, seed: int, outliers: int = 0) -> Batch:
 
 
 def grid_posterior(y: np.ndarray):
-    """mu, s2 and probabilities of the exact posterior of a level, on a grid."""
+    """Return mu, s2 and probabilities of the exact posterior of a level, on a grid."""
     log_s2, mu = np.meshgrid(np.linspace(-3, 4, 500), np.linspace(-3, 6, 500), indexing="ij")
     s2 = np.exp(log_s2).ravel()
     design = np.ones((len(y), 1, 1))
@@ -72,7 +72,7 @@ def test_draws_agree_with_a_grid_in_one_dimension(level):
                 below = weight[exact < np.quantile(values, share)].sum()
                 assert below == pytest.approx(share, abs=0.01)
     assert (info["r_hat"] < 1.01).all() and (info["accepted"] > 0.8).all()
-    # Repetitions have draws of their own.
+    # Repetitions have different draws.
     assert not np.array_equal(info["draws"][0], info["draws"][1])
 
 
@@ -110,7 +110,7 @@ def test_masked_rows_are_not_there(level):
 
 @pytest.mark.long
 def test_several_targets_and_regressors_have_the_weighted_mean():
-    """d = 2, p = 3: importance weights of the approximation give the same means."""
+    """With d = 2 and p = 3, importance weighting of the approximation gives the same means."""
     learner = learner_of(2, 3, draws=20_000)
     random = np.random.default_rng(3)
     x = random.normal(size=(2, CAPACITY // 2, 1, 2, 3))

@@ -1,6 +1,6 @@
-"""Filters of networks against published code's numbers, the Kalman filter, and dense formulas.
+"""Filters of networks against numbers from published code, the Kalman filter and dense formulas.
 
-The numbers are of rebayes (commit 3b88072) in float64; the network here computes in float32.
+The numbers come from rebayes (commit 3b88072) in float64; the network here computes in float32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shiftbench.methods.models._model import Model, chain, point
 from shiftbench.methods.posteriors import low_rank_gaussian
 
 KEY = seeds.block([0], "bong")
-# The toy problem: x_i = (1, sin i, cos 2i); its 1 is the bias, which is the last parameter here.
+# The toy problem: x_i = (1, sin i, cos 2i). Its 1 is the bias, the last parameter here.
 NUMBERS = np.arange(1, 9)
 FEATURES = np.stack([np.sin(NUMBERS), np.cos(2 * NUMBERS)], axis=-1)[None]
 REAL = (np.sin(2 * NUMBERS) + 0.5)[None, :, None]
@@ -30,7 +30,7 @@ REGRESSION = Problem("regression", (2,), 1, 8, 2)
 
 
 def as_published(values):
-    """Parameters with the bias first, as in the toy problem."""
+    """Return the parameters with the bias first, as in the toy problem."""
     return np.roll(np.asarray(values)[0, 0], 1, axis=0)
 
 
@@ -43,7 +43,7 @@ def regressor(rank, **settings):
 
 @functools.cache
 def binary(rank):
-    """Logits (0, x'w) of two classes, so that the network is that of one sigmoid."""
+    """Return a model with logits (0, x'w) of two classes, equivalent to one sigmoid."""
     layers = chain([("dense", 2, 1)])
 
     def forward(linear_map, inputs):
@@ -77,7 +77,7 @@ PUBLISHED = {
         -12.7153787664,
     ),
 }
-"""By rank: mean, diagonal D, and the sum of the log predictive densities."""
+"""Mean, diagonal D and sum of log predictive densities, by rank."""
 
 
 @pytest.mark.parametrize("rank", PUBLISHED)
@@ -110,7 +110,7 @@ def test_classes_equal_the_published_code_without_a_jitter():
 
 
 def test_decay_and_process_noise_of_the_published_code_are_a_broadening():
-    """Mean .9 m and covariance .9^2 S + .1 I, in place of a prediction step of its own."""
+    """A broadening to mean .9 m and covariance .9^2 S + .1 I replaces their prediction step."""
     low_rank = np.array([1.3262517834, 0.4883644853, -0.3796124843])[None, None, :, None]
     diagonal = np.array([2.1771606114, 2.8608562976, 2.7959903208])[None, None]
     posterior = np.ones((1, 1, 3)), low_rank, diagonal
@@ -162,7 +162,7 @@ def classifier(**settings):
 
 
 def dense_jacobian(mean, inputs):
-    """The outputs [n, C] and their Jacobian [n, C, P], by TensorFlow."""
+    """Return the outputs [n, C] and their Jacobian [n, C, P] from TensorFlow."""
     with tf.GradientTape() as tape:
         parameters = tf.constant(mean, tf.float32)
         tape.watch(parameters)

@@ -1,4 +1,4 @@
-"""Control charts: their statistics by brute force, their models, their alarms by theory."""
+"""Control charts: statistics by brute force, models, and alarm rates from theory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def normal(*shape, seed=0):
 
 
 def log_ratios(values, detects, sign):
-    """log p1 / p0 of each value, the densities written out."""
+    """Return log p1 / p0 of each value, with the densities written out."""
     size, mean, sd = SIZES[detects], KNOWN["mean"], KNOWN["sd"]
     past = np.concatenate([[mean], values[:-1]])
     if detects == "mean":
@@ -45,7 +45,7 @@ def log_ratios(values, detects, sign):
 @pytest.mark.parametrize("direction", ["up", "down", "both"])
 @pytest.mark.parametrize("statistic", ["shewhart", "cusum", "shiryaev-roberts"])
 def test_statistic_is_that_of_all_starts(statistic, detects, direction):
-    """The last ratio, the largest sum over starts, the log of the sum of ratios over starts."""
+    """The last ratio, the largest sum over starts, or the log of summed ratios over starts."""
     values = 0.4 + 1.5 * normal(60)
     over_starts = {
         "shewhart": lambda sums: sums[-1],
@@ -79,7 +79,7 @@ def test_model_is_that_of_the_first_values():
     mean, variance = (part.reshape(2, 90) for part in (predicted.mean, predicted.variance))
     np.testing.assert_allclose(mean[:, 40:], np.tile(seen.mean(axis=1), (50, 1)).T)
     np.testing.assert_allclose(variance[:, -1], seen.var(axis=1, ddof=1) * (1 + 1 / 40))
-    # Before that, of the values so far, and one of the sd that is set.
+    # Before that, the model is that of the values so far, with the set sd as one more square.
     few = values[:, :7]
     np.testing.assert_allclose(mean[:, 7], few.mean(axis=1))
     np.testing.assert_allclose(variance[:, 7], (1 + 7 * few.var(axis=1)) / 7 * (8 / 7))
@@ -107,7 +107,7 @@ def test_a_segment_starts_with_the_value_of_the_alarm():
     assert state["level"].item() == pytest.approx(values[alarm : alarm + 30].mean())
     assert predicted.mean[alarm + 1].item() == values[alarm]
     assert info["alarm_statistic"][0, alarm, 0] >= 15
-    # Until it has a model of its own, the statistic is that of a chart without alarms.
+    # Until the chart has fitted a model, its statistic is that of a chart without alarms.
     free = charted(control_chart, values, first=30, threshold=NEVER)[2]["alarm_statistic"]
     until = alarm + 30
     np.testing.assert_array_equal(info["alarm_statistic"][:, :until], free[:, :until])
@@ -155,9 +155,10 @@ def test_what_does_not_fit_is_refused():
 
 
 def run_length(limit, mean, reference=0.5, nodes=60):
-    """The mean number of values to an alarm of a one-sided CUSUM S <- max(0, S + y - reference).
+    """Return the mean run length to an alarm of a one-sided CUSUM S <- max(0, S + y - reference).
 
-    From 0 to `limit`, for y ~ N(mean, 1): E. S. Page's integral equation (1954), by Gauss-Legendre.
+    The CUSUM runs from 0 to `limit` on y ~ N(mean, 1). Solves E. S. Page's integral equation (1954)
+    by Gauss-Legendre quadrature.
     """
     place, weight = np.polynomial.legendre.leggauss(nodes)
     place = np.concatenate([[0.0], (place + 1) * limit / 2])
@@ -168,14 +169,14 @@ def run_length(limit, mean, reference=0.5, nodes=60):
 
 
 def between_alarms(module, mean, shape=(200, 2000), seed=0, **settings):
-    """The mean number of values between alarms, and its standard error; each starts afresh."""
+    """Return the mean number of values between alarms, with its standard error."""
     values = mean + normal(*shape, seed=seed)
     count = alarms(module, values, **settings).sum()
     return values.size / count, values.size / count**1.5
 
 
 def test_oracle_has_the_published_run_lengths():
-    """D. C. Montgomery's table for k = 1/2, two-sided; and D. Siegmund's approximation (1985)."""
+    """D. C. Montgomery's table for k = 1/2, two-sided, and D. Siegmund's approximation (1985)."""
     table = {4: (168, 8.38), 5: (465, 10.4)}
     for limit, (without, after) in table.items():
         assert run_length(limit, 0.0) / 2 == pytest.approx(without, rel=0.003)
@@ -188,21 +189,21 @@ CUSUM = {"first": 0, "direction": "up", "threshold": 4.0}
 
 
 def test_false_alarms_and_delay_of_cusum_are_those_of_theory():
-    """For size 1 the log likelihood ratio is y - 1/2, so that nats are standard deviations."""
+    """For size 1 the log likelihood ratio is y - 1/2, so nats are standard deviations."""
     without, error = between_alarms(control_chart, 0.0, **CUSUM)
     assert abs(without - run_length(4, 0.0)) < 4 * error
     delay, error = between_alarms(control_chart, 1.0, shape=(20, 2000), **CUSUM)
     assert abs(delay - run_length(4, 1.0)) < 4 * error
-    # G. Lorden, 1971: log(values to a false alarm) / divergence, which is size^2 / 2.
+    # G. Lorden, 1971: log(mean values to a false alarm) / divergence, which is size^2 / 2.
     assert delay < np.log(without) / 0.5
     both, error = between_alarms(control_chart, 0.0, **CUSUM | {"direction": "both"})
     assert abs(both - run_length(4, 0.0) / 2) < 4 * error
 
 
 def test_false_alarms_of_shiryaev_roberts_are_rarer_than_its_threshold():
-    """At least e^threshold, as ratio minus time is a martingale; M. Pollak, 1987: / .56 for size 1.
+    """The mean run length is at least e^threshold, as ratio minus time is a martingale.
 
-    The mean of the ratios of both directions is one, too.
+    M. Pollak, 1987, gives the factor 1 / .56 for size 1. The ratios of both directions average 1.
     """
     of = partial(between_alarms, control_chart, 0.0, statistic="shiryaev-roberts", first=0)
     for direction in ("up", "both"):
@@ -239,10 +240,10 @@ ALMOST = ("shiryaev-roberts", "page-hinkley")
 @pytest.mark.long
 @pytest.mark.parametrize("rival", RIVALS)
 def test_no_detector_is_quicker_than_cusum_in_the_worst_case(rival):
-    """G. V. Moustakides, 1986: of all with as many values between false alarms.
+    """CUSUM is optimal among detectors with equal mean time between false alarms.
 
-    The worst case is at least that of one history: here of values at the mean, after which the
-    statistics of charts are 0.
+    This is due to G. V. Moustakides, 1986. The worst case is at least the delay after one history:
+    here values at the mean, after which the statistics of charts are 0.
     """
     module, settings = RIVALS[rival]
     settings = settings | {"direction": "up"}
@@ -258,5 +259,5 @@ def test_no_detector_is_quicker_than_cusum_in_the_worst_case(rival):
     limit = optimize.brentq(lambda one: run_length(one, 0.0) - least, 0.5, 9)
     fastest = run_length(limit, 1.0)
     assert delays.mean() + 4 * delays.std() / np.sqrt(len(delays)) > fastest
-    # Those that are almost a CUSUM are almost as quick.
+    # Detectors that are almost a CUSUM are almost as quick.
     assert rival in ALMOST or delays.mean() > 1.05 * fastest

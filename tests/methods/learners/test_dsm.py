@@ -1,7 +1,7 @@
 """Diffusion score matching: golden numbers, quadrature, sums and broadening.
 
-Golden numbers are those of the reference code of altamirano2023dsm (with exact quadrature in place
-of its draws for mean and variance) on inputs given by formulas.
+Golden numbers come from the reference code of altamirano2023dsm on inputs given by formulas, with
+exact quadrature in place of its draws of mean and variance.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SERIES = {"step": filtered.step, "nile": lambda: standardised(_nile.FLOW), "well
 def test_evidence_and_jumps_of_run_lengths_are_those_of_the_reference_code(
     name, fields, total, jumps
 ):
-    """Its run lengths are one larger and have a fresh one after each row: its row 31 is our 30."""
+    """Its run lengths are one larger, with a fresh one after each row: its row 31 is our 30."""
     y = SERIES[name]()
     x = np.empty((len(y), 0))
     found, where, _ = filtered.segmented(built(**fields), PROBLEM, x, y, KEY, 0.01, len(y))
@@ -80,7 +80,7 @@ def test_evidence_and_jumps_of_run_lengths_are_those_of_the_reference_code(
     ],
 )
 def test_standard_run_lengths_have_the_evidence_of_the_same_code(name, total, top):
-    """Its Gaussian of unknown mean; a row that ends a segment takes the hazard of all weights."""
+    """The reference's Gaussian of unknown mean; its weights include the hazard after a row."""
     y = SERIES[name]()
     inner = gaussian_mean.build(gaussian_mean.Settings(noise_sd=0.5), PROBLEM)
     x = np.empty((len(y), 0))
@@ -100,9 +100,9 @@ def test_standard_run_lengths_have_the_evidence_of_the_same_code(name, total, to
     ],
 )
 def test_pruned_run_lengths_of_adams_and_mackay(name, fields, total, jumps):
-    """With the recursion of the reference code, which keeps 50 and loses the mass of the others.
+    """The reference's recursion keeps 50 run lengths and loses the mass of the others.
 
-    Ours gives the kept ones all mass again, so that its evidence is larger where it prunes.
+    Ours renormalises the kept ones, so its evidence is larger where it prunes.
     """
     found, where = adams_mackay(built(**fields), SERIES[name](), 0.01, 50)
     assert total is None or found == pytest.approx(total, abs=2e-8)
@@ -110,7 +110,10 @@ def test_pruned_run_lengths_of_adams_and_mackay(name, fields, total, jumps):
 
 
 def adams_mackay(learner, y, hazard, keep):
-    """Log evidence, and where the most probable run length jumps: number of rows, before, after."""
+    """Return the log evidence and the jumps of the most probable run length.
+
+    A jump is (number of rows, length before, length after).
+    """
     fresh = learner.init(KEY)
     state, joint, lengths, jumps, before = fresh, np.zeros(1), np.zeros(1, int), [], 0
     for row, value in enumerate(y):
@@ -176,7 +179,7 @@ def test_the_density_of_the_first_value():
 
 
 def states(count: int = 25):
-    """Precision [4] and shift [2] after values at random, with a value that may be far away."""
+    """Yield precisions [4] and shifts [2] after random values, one of which may be far away."""
     random = np.random.default_rng(0)
     for _ in range(count):
         precision = np.array([0.1, 0, 0, 1.0]) * 10 ** random.uniform(-1, 1)
@@ -189,7 +192,7 @@ def states(count: int = 25):
 
 
 def by_trapezium(x, precision, shift) -> float:
-    """The log density by 40,000 points in log eta_2, where the integrand jumps at both ends."""
+    """Return the log density from 40,000 points in log eta_2; the integrand jumps at both ends."""
     covariance = np.linalg.inv(precision.reshape(2, 2))
     centre, variance, v = (covariance @ shift)[1], covariance[1, 1], 1 / precision[0]
 
@@ -219,7 +222,7 @@ def test_64_nodes_are_as_good_as_256_and_exact_however_far_a_value():
 def test_the_density_integrates_to_one():
     learner = built(**BOTH)
     state = learnt(learner, filtered.step())
-    y = np.sinh(np.linspace(-20, 20, 2001))  # dense near 0, and far out in the heavy tails
+    y = np.sinh(np.linspace(-20, 20, 2001))  # dense near 0, and far into the heavy tails
     p = [np.exp(density(learner, state, value)) for value in y]
     assert np.trapezoid(p * np.cosh(np.arcsinh(y)), dx=40 / 2000) == pytest.approx(1, abs=1e-8)
 
@@ -243,7 +246,7 @@ def test_normal_tails():
 
 
 def test_the_plug_in_is_the_mean_of_the_truncated_normal():
-    """By a fine grid over eta_2, for a centre below 0 as well."""
+    """Compare with a fine grid over eta_2, also for a centre below 0."""
     for centre in (2.0, -1.5):
         covariance = np.array([[0.5, 0.2], [0.2, 0.3]])
         precision = np.linalg.inv(covariance)

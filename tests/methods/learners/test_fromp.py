@@ -1,7 +1,7 @@
-"""FROMP against numbers of the authors' code, quadratic penalties, and fine-tuning.
+"""FROMP against numbers of the authors' code, quadratic penalties and fine-tuning.
 
-The numbers are of a network with one sigmoid. As two classes it has the penalty twice, with the
-same kernel, so that half of tau gives twice the gradient, which is the same step of Adam.
+The numbers are of a network with one sigmoid. With two classes, the penalty occurs twice with the
+same kernel, so half of tau gives twice the gradient, and hence the same step of Adam.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shiftbench.methods.networks.optimisers import Adam, advance, begin
 from shiftbench.methods.networks.training import Minibatch
 
 KEY = seeds.block([0], "fromp")
-# The toy problem: x_i = (1, sin i, cos 2i); its 1 is the bias, which is the last parameter here.
+# The toy problem: x_i = (1, sin i, cos 2i). Its 1 is the bias, the last parameter here.
 NUMBERS = np.arange(1, 9)
 FEATURES = np.stack([np.sin(NUMBERS), np.cos(2 * NUMBERS)], axis=-1)[None].astype(np.float32)
 LABELS = np.array([[0, 1, 1, 0, 1, 0, 1, 1]])
@@ -35,12 +35,12 @@ SETTINGS = fromp.Settings(
 
 
 def as_published(values):
-    """Parameters with the bias first, as in the toy problem."""
+    """Return the parameters with the bias first, as in the toy problem."""
     return np.roll(np.asarray(values)[0, 0], 1)
 
 
 def sigmoid():
-    """Logits (0, x'w) of two classes, so that the network is that of one sigmoid."""
+    """Return a model with logits (0, x'w) of two classes, equivalent to one sigmoid."""
 
     def forward(linear_map, inputs):
         out = linear_map(LAYERS[0], tf.cast(inputs, tf.float32))
@@ -58,7 +58,7 @@ def first_task():
 
 @pytest.mark.long
 def test_two_tasks_equal_the_authors_code(monkeypatch):
-    # Theirs is Adam's epsilon of 1e-8 for a gradient that is twice ours.
+    # The reference's gradient is twice ours, so its Adam epsilon of 1e-8 becomes 5e-9.
     monkeypatch.setattr(fromp, "Adam", functools.partial(Adam, epsilon=5e-9))
     state = first_task()
     expected = (0.1199918217, -0.1800039688, 0.2800036124)
@@ -96,7 +96,7 @@ def test_two_tasks_equal_the_authors_code(monkeypatch):
 
 @pytest.mark.long
 def test_with_linear_outputs_and_enough_rows_the_penalty_is_quadratic_in_the_weights(monkeypatch):
-    """With P independent rows, J' (J S J')^-1 J = S^-1: the penalty of online EWC."""
+    """With P independent rows, J' (J S J')^-1 J = S^-1, which is the penalty of online EWC."""
     monkeypatch.setattr(functional_prior.tf.nn, "softmax", lambda outputs: outputs)
     monkeypatch.setattr(functional_prior, "JITTER", 0.0)
     problem = Problem("classification", (2,), 2, 3, 1)

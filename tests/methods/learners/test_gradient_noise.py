@@ -1,4 +1,4 @@
-"""The instrument for gradient noise against exact values for linear models and radial draws."""
+"""The gradient noise instrument against exact values for linear models and radial draws."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def regression(n=40, d=3):
 
 @functools.cache
 def measured(family, **fields):
-    """The Info on the linear model, of many draws."""
+    """Return the Info on the linear model, from many draws."""
     problem = Problem("regression", (3,), 1, 40, 1)
     model = linear.build(linear.Settings(noise_sd=NOISE), problem)
     settings = {"sds": SDS, "draws": 4000, "batch_size": 40} | fields
@@ -36,7 +36,7 @@ def measured(family, **fields):
 
 
 def expected_sd(variance):
-    """Root of the mean variance of the gradient's coordinates, for one of the weights' noise."""
+    """Return the root mean variance of the gradient's coordinates, given that of the noise."""
     batch = regression()
     design = np.concatenate([batch.inputs, np.ones((2, 40, 1))], axis=2)
     curvature = np.swapaxes(design, 1, 2) @ design / 40 / NOISE**2
@@ -48,7 +48,7 @@ def expected_sd(variance):
     ("family", "variance"),
     [
         ("gaussian", np.ones(4)),
-        # A coordinate of a tensor of D weights has the variance 1 / D.
+        # A coordinate of a tensor with D weights has variance 1 / D.
         ("radial", np.array([1 / 3, 1 / 3, 1 / 3, 1])),
         ("truncated", stats.truncnorm(-1, 1).var() * np.ones(4)),
     ],
@@ -90,7 +90,7 @@ def test_a_layer_is_that_layer_alone_and_another_name_is_refused():
 
 @pytest.mark.long
 def test_wide_normal_weights_are_noisier_than_radial_ones():
-    """What Fig. 6 shows, on a network of one hidden layer."""
+    """The ordering of Fig. 6, on a network with one hidden layer."""
     problem = PARTS.classes
     model, results = mlp.build(mlp.Settings(hidden=(200,)), problem), {}
     for family in ("gaussian", "radial"):

@@ -1,4 +1,4 @@
-"""HAT: frozen weights, and gradients against formulas by hand."""
+"""HAT: frozen weights, and gradients against formulas derived by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODELS = {
 }
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def build_hat(name="mlp", **settings):
     problem, build = MODELS[name]
@@ -39,9 +39,9 @@ def rows_of(problem, head, n=20, s=2):
 
 
 def saturated(state):
-    """The state with embeddings at their bounds: gates are 0 and 1 to the last bit.
+    """Return the state with embeddings at their bounds, where gates are exactly 0 or 1.
 
-    Every other unit is open, other ones in the next task, so that each layer has both kinds.
+    Every other unit is open, and the others in the next task, so that each layer has both kinds.
     """
     _, _, tasks, units = state["embedding"].shape
     signs = (-1.0) ** (np.arange(tasks)[:, None] + np.arange(units))
@@ -93,7 +93,8 @@ def test_weights_between_half_used_units_move_by_the_formula():
 
 def test_compensated_gradient_equals_the_derivation_by_hand():
     """With gates m = sigmoid(s e): s_max / s (cosh(s e) + 1) / (cosh e + 1) dm/de is s_max
-    sigmoid'(e), since sigmoid'(x) = 1 / (2 (cosh x + 1))."""
+    sigmoid'(e), since sigmoid'(x) = 1 / (2 (cosh x + 1)).
+    """
     s_max, s = 400.0, 3.0
     e = np.linspace(-4, 4, 9).astype(np.float32)
     slope = np.random.default_rng(0).normal(size=9).astype(np.float32)
@@ -103,7 +104,7 @@ def test_compensated_gradient_equals_the_derivation_by_hand():
     actual = hat.compensated(tf.constant(difference, tf.float32), e, tf.constant(s), s_max)
     sigmoid = 1 / (1 + np.exp(-e))
     np.testing.assert_allclose(actual, s_max * slope * sigmoid * (1 - sigmoid), rtol=1e-3)
-    # Beyond 50 the compensation is bounded, and stays finite.
+    # Beyond 50 the compensation is bounded and stays finite.
     far = hat.compensated(tf.ones(2), tf.constant([-6.0, 6.0]), tf.constant(400.0), s_max)
     np.testing.assert_allclose(far, (np.cosh(50.0) + 1) / (np.cosh(6.0) + 1), rtol=1e-4)
 

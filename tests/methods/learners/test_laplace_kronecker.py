@@ -24,7 +24,7 @@ KRONECKER = {"curvature": "kronecker", "biases": "penalised", "fisher_labels": "
 
 
 def tanh_network():
-    """3-2-3 with tanh, and its parameters from those in PyTorch's order, .5 sin k."""
+    """Return a 3-2-3 tanh network, and parameters .5 sin k converted from PyTorch's order."""
     layers = chain([("dense1", 3, 2), ("dense2", 2, 3)])
 
     def forward(apply, inputs):
@@ -37,7 +37,7 @@ def tanh_network():
 
 
 def of_a_network():
-    """The network's model, numbers and rows, of three classes."""
+    """Return the network's model, numbers, parameters, and rows of three classes."""
     model, numbers = tanh_network()
     x = np.stack([np.ones(8), np.sin(ROWS), np.cos(2 * ROWS)], -1)
     labels = np.array([[0, 1, 2, 0, 1, 2, 0, 1]])
@@ -46,7 +46,7 @@ def of_a_network():
 
 
 def log_posterior(model, numbers, parameters, data):
-    """Log likelihood plus the log density of a normal prior, without the volume of either."""
+    """Return log likelihood plus log prior density without its normalising constant."""
     outputs = model.forward(point(parameters), data[0][:, None])
     log_lik = tf.reduce_sum(log_likelihood(model, outputs, data[1])).numpy()
     return log_lik - 0.5 * (numbers**2).sum()
@@ -65,7 +65,7 @@ def test_evidence_of_a_network_is_the_number_of_another_implementation():
 
 
 def test_factors_with_the_biases_apart_have_the_evidence_of_laplace_torch():
-    """Ours have them in the factor of the inputs, as a last input of 1."""
+    """laplace-torch keeps biases apart; ours treats them as weights of a constant input of 1."""
     model, numbers, parameters, data = of_a_network()
     key = seeds.block([0], "golden")
     found = kronecker_factors.mean_fisher(model, parameters, data, "expected", 8, 3, key)
@@ -104,7 +104,7 @@ TARGETS = np.stack([np.sin(2 * ROWS) + 0.5, np.cos(ROWS)], -1)
 
 
 def exact(precision, pull, targets):
-    """Evidence, precision and pull after a task of a linear-Gaussian model with two outputs."""
+    """Return evidence, precision and pull of a linear-Gaussian model with two outputs."""
     covariance = 0.25 * np.eye(8) + DESIGN @ np.linalg.inv(precision) @ DESIGN.T
     off = targets - DESIGN @ np.linalg.solve(precision, pull)
     evidence = -0.5 * (off * np.linalg.solve(covariance, off)).sum()
@@ -114,7 +114,7 @@ def exact(precision, pull, targets):
 
 @pytest.mark.long
 def test_two_tasks_of_a_linear_gaussian_model_have_the_exact_evidence_and_mean():
-    """With the same inputs twice, the sum of two pairs is a pair; so it is after broadening."""
+    """With equal inputs, a sum of two Kronecker pairs is a pair, before and after broadening."""
     problem = Problem("regression", (2,), 2, 8, 2)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
     settings = map_learner.Settings(
@@ -134,7 +134,7 @@ def test_two_tasks_of_a_linear_gaussian_model_have_the_exact_evidence_and_mean()
     mean = np.linalg.solve(precision, pull)
     np.testing.assert_allclose(state["mean"][0, 0].reshape(3, 2), mean, atol=1e-3)
     second = TARGETS[::-1] + 0.3
-    # The children of a beam, and a new run length: as it is, three ways wider, and the first prior.
+    # Priors as in a beam and in run lengths: unchanged, three broadenings, and the first prior.
     for beta, share in ((1, 0), (0.4, 0), (0.4, 1), (0.4, 0.6), (0, 1)):
         kind = {0: "temper", 1: "temper-prior", 0.6: "geometric"}[share]
         prior = learner.broaden(state, Broadening(kind, beta)) if beta else learner.init(key)
@@ -170,7 +170,7 @@ def test_factors_of_a_convolution_sum_patches_and_average_gradients_over_positio
     np.testing.assert_allclose(right[0, 0, :4], expected_right.ravel(), rtol=1e-4, atol=1e-6)
 
 
-# It is built once, since tracing is what takes time here.
+# Build it once, since tracing takes most of the time.
 @functools.cache
 def small():
     problem = Problem("classification", (4,), 3, 20, 3)

@@ -1,4 +1,4 @@
-"""Linear regression with known noise: exact posterior and evidence, and a beam over it."""
+"""Linear regression with known noise: exact posterior and evidence, also in a beam."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_bias(x):
 
 
 def exact(x, y, mean, covariance):
-    """Posterior mean, covariance and log evidence of rows x [n, P], y [n], all at once."""
+    """Return posterior mean, covariance and log evidence of rows x [n, P], y [n], all at once."""
     precision = np.linalg.inv(covariance) + x.T @ x / SD**2
     after = np.linalg.solve(precision, np.linalg.solve(covariance, mean) + x.T @ y / SD**2)
     of_rows = stats.multivariate_normal(x @ mean, x @ covariance @ x.T + SD**2 * np.eye(len(x)))
@@ -120,7 +120,7 @@ def test_a_missing_value_is_refused_with_its_place():
 
 
 def test_a_covariance_that_has_wound_up_is_refused():
-    """Plain tempering has no end in a direction that no row shows; with the prior it has one."""
+    """Repeated plain tempering diverges in a direction without rows; with the prior it does not."""
     learner, batch = built(), data(1)
     batch.inputs[..., 1] = 0.0
     for kind in ("geometric", "temper"):
@@ -137,7 +137,7 @@ TASKS, ROWS, BETA, DIFFUSION, LOG_ODDS = 5, 2, 0.6, 0.3, -0.8
 
 
 def widened(kind, mean, covariance):
-    """A broadened Gaussian by the definition, with inverses."""
+    """Return the broadened Gaussian from its definition, with inverses."""
     if kind == "diffuse":
         return mean, covariance + DIFFUSION * np.eye(P)
     if kind == "ou":
@@ -150,7 +150,7 @@ def widened(kind, mean, covariance):
 
 
 def of_history(kind, history, tasks, s):
-    """Log joint of a history's shifts and of all rows; posterior mean and covariance at the end."""
+    """Return the log joint of shifts and rows of a history, and the final posterior moments."""
     mean, covariance = np.full(P, PRIOR_MEAN), PRIOR_VARIANCE * np.eye(P)
     log_joint = 0.0
     for t, batch in enumerate(tasks):

@@ -36,7 +36,7 @@ def test_laplace_propagation_is_exact_for_a_linear_gaussian_model_over_two_tasks
     np.testing.assert_allclose(
         state["precision"][:, 0, :3], np.diagonal(precision, axis1=1, axis2=2), rtol=1e-4
     )
-    # The bias is free: given its estimate, the weights' posterior mean is the exact one.
+    # The bias has no prior: given its estimate, the posterior mean of the weights is exact.
     residual = batch.targets - state["mean"][:, 0, None, 3:]
     exact = np.linalg.solve(precision, 2 * np.swapaxes(x, 1, 2) @ residual / NOISE**2)
     np.testing.assert_allclose(state["mean"][:, 0, :3, None], exact, atol=0.01)

@@ -1,4 +1,4 @@
-"""MESU against golden numbers of its formulas, and the exact posterior of a window."""
+"""MESU against golden numbers of its formulas and the exact posterior of a window."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_five_steps_of_a_logistic_regression_have_the_golden_numbers():
 
 
 def test_on_a_quadratic_it_settles_at_the_exact_posterior_of_the_window():
-    """Of minibatches of four rows, whose summed loss is a / 2 (w - c)^2."""
+    """Minibatches of four rows have the summed loss a / 2 (w - c)^2."""
     a, c, window, prior_sd = np.array([0.5, 1, 8]), np.array([1.0, -1, 0.5]), 25.0, 0.7
     rule = mesu.Rule(window, prior_sd, 0.1)
     q = MeanField(shaped(0.0, 0.0, 0.0), shaped(0.4, 0.01, 0.2))
     for _ in range(500):
-        # The gradients of the mean over a row, without noise.
+        # Gradients of the mean loss of a row, without noise.
         gradient = shaped(*a) / 4 * (q.mean - shaped(*c)), shaped(*a) / 4 * q.sd
         q = mesu.step(rule, q, MeanField(*gradient), tf.constant([4.0]))
     precision = window * a + prior_sd**-2
@@ -62,7 +62,7 @@ def test_a_change_is_at_most_a_share_of_the_deviation_and_leaves_it_positive():
 
 @pytest.mark.long
 def test_a_learner_of_a_linear_model_knows_the_last_window():
-    """An old task is forgotten but for what the pull has left of it after two windows."""
+    """After two windows, only what the prior pull leaves of an old task remains."""
     problem = Problem("regression", (1,), 1, 10, 2)
     model = linear.build(linear.Settings(noise_sd=1.0), problem)
     settings = {"window": 40, "batch_size": 10, "epochs": 400, "estimator": "local", "draws": 8}

@@ -20,7 +20,7 @@ NOISE = 0.5
 
 
 def regression(n=60, d=3, s=2, seed=0):
-    """Data [s, n, d] of a linear model, and the exact posterior under N(0, 1) priors."""
+    """Return data [s, n, d] of a linear model, and the exact posterior under N(0, 1) priors."""
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(s, n, d)).astype(np.float32)
     targets = inputs @ rng.normal(size=(d, 1)) + 0.3 + NOISE * rng.normal(size=(s, n, 1))
@@ -32,7 +32,7 @@ def regression(n=60, d=3, s=2, seed=0):
     return batch, design, precision, mean
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def learner(d=3, n=60, **settings):
     problem = Problem("regression", (d,), 1, n, 2)
@@ -59,14 +59,14 @@ def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimato
     key = seeds.block([0, 1], "exact")
     state, _ = vi.observe(vi.init(key), batch, key)
     sd = 1 / np.sqrt(np.diagonal(precision, axis1=1, axis2=2))
-    # In units of the posterior's sd, so that the bound is the same for every parameter.
+    # In units of the posterior's sd, so that one bound fits all parameters.
     assert np.abs((state["mean"][:, 0] - mean) / sd).max() < 0.25
     np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
 
 
 @pytest.mark.long
 def test_with_a_weight_of_the_divergence_equals_the_tempered_posterior():
-    """Of p(data)^(1 / weight): as if the noise had weight times its variance."""
+    """The posterior of p(data)^(1 / weight) is that of noise with `weight` times its variance."""
     weight, (batch, design, _, _) = 0.2, regression()
     transposed = np.swapaxes(design, 1, 2) / (weight * NOISE**2)
     precision = np.eye(design.shape[2]) + transposed @ design

@@ -1,4 +1,4 @@
-"""Variational continual learning: several draws, start values, heads."""
+"""Variational continual learning: several draws, initial values and heads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAMILIES = [
 KEY = seeds.block([0, 1], "vcl")
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def headed(**settings):
     model = mlp.build(mlp.Settings(hidden=(5,)), HEADED)
@@ -45,7 +45,7 @@ def task(head: int, n=40) -> Batch:
 
 
 def head_of_each(model) -> np.ndarray:
-    """The head of each parameter, -1 for shared ones, by brute force."""
+    """Return the head of each parameter by brute force, -1 for shared parameters."""
     owners, last = np.full(model.size, -1), model.layers[-1]
     for head in range(3):
         for i in range(last.fan_in):
@@ -63,7 +63,7 @@ def test_heads_without_rows_stay_as_they_are_and_cost_nothing(family, estimator)
     others &= head_of_each(model) >= 0
     assert (first["mean"][..., others] == 0).all() and (first["sd"][..., others] == 1).all()
     assert (first["mean"][..., ~others] != 0).all()
-    # With another prior for the heads that have no rows nothing changes.
+    # Another prior for heads without rows changes nothing.
     odd = {k: a.copy() for k, a in vi.init(KEY).items()}
     odd["mean"][..., others], odd["sd"][..., others] = 3.0, 0.1
     actual, odd_info = vi.observe(odd, task(1), KEY)
@@ -81,7 +81,7 @@ def test_a_new_head_starts_fresh_and_all_else_at_the_prior(start):
     actual, _ = vi.observe(state, task(2), seeds.block([5, 6], "vcl"))
     owners = head_of_each(model)
     old, new = owners <= 0, owners == 2
-    # A learning rate of almost nothing: the state after a task is what it started with.
+    # With a learning rate near zero, the state after a task is the initial one.
     for name in ("mean", "sd"):
         np.testing.assert_allclose(actual[name][..., old], state[name][..., old], atol=1e-6)
     np.testing.assert_allclose(actual["sd"][..., new], 0.03, rtol=1e-4)
@@ -91,7 +91,7 @@ def test_a_new_head_starts_fresh_and_all_else_at_the_prior(start):
 
 @pytest.mark.long
 def test_only_the_first_task_starts_at_maximum_likelihood():
-    """With no epochs to speak of for the posterior, its means are those of the fit."""
+    """In the second task, both starts give the same means."""
     vi, _ = headed(estimator="local", start="maximum-likelihood", epochs=60, start_sd=1e-4)
     plain, _ = headed(estimator="local", start="prior", epochs=60, start_sd=1e-4)
     batch = task(0)
@@ -131,7 +131,7 @@ def test_predictions_ignore_the_parameters_of_other_heads(family, estimator):
 
 
 def gradients(estimator: str, draws: int, repeats: int) -> np.ndarray:
-    """Gradients [repeats, P] in the means of the same loss, each with draws of its own."""
+    """Return gradients [repeats, P] of one loss in the means, each with its own draws."""
     problem = Problem("classification", (4,), 3, 20, 1)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
     plan = Draws(model, estimator, None, draws)
@@ -139,7 +139,7 @@ def gradients(estimator: str, draws: int, repeats: int) -> np.ndarray:
     inputs = np.float32(rng.normal(size=(1, 1, 20, 4)))
     mean = np.float32(rng.normal(size=(1, 1, model.size)))
     numbers = rng.normal(size=(repeats, draws, weight_draws.numbers_needed(plan, 20)))
-    # As many seeds, which do not touch each other.
+    # Use one seed per repeat; seeds do not interact.
     inputs, mean = (tf.repeat(a, repeats, axis=0) for a in (inputs, mean))
     with tf.GradientTape() as tape:
         tape.watch(mean)
@@ -161,7 +161,7 @@ def test_gradients_of_k_draws_have_the_mean_of_one_and_its_variance_over_k(estim
 @pytest.mark.parametrize("blocks", [False, True], ids=["normal", "radial"])
 @pytest.mark.parametrize("hypotheses", [1, 2])
 def test_flipout_of_several_draws_is_each_draw_with_its_signs(blocks, hypotheses):
-    """Against the network with the explicit weights of each hypothesis, draw and row."""
+    """Compare with the network under explicit weights of each hypothesis, draw and row."""
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
     tensors = weight_draws.blocks_of(model, 1) if blocks else None
@@ -184,11 +184,11 @@ def test_flipout_of_several_draws_is_each_draw_with_its_signs(blocks, hypotheses
 
 
 def flipped(model, noise, draw: int, row: int, n: int) -> np.ndarray:
-    """The noise [P] of one row's weights: a_i b_j eps_ij, and b_j eps_j for biases."""
+    """Return the noise [P] of one row: a_i b_j eps_ij for weights and b_j eps_j for biases."""
     eps = noise.eps.numpy()[0, 0, draw].copy()
     for layer, numbers in zip(model.layers, noise.rows, strict=True):
         signs = np.sign(numbers.numpy()[0, draw]).reshape(n, -1)[row]
-        # Of a convolution, one sign for each channel, at all nine places of the kernel.
+        # A convolution has one sign per channel, at all nine places of the kernel.
         channels = layer.fan_in // 9 if layer.name.startswith("conv") else layer.fan_in
         left = np.tile(signs[:channels], layer.fan_in // channels)
         right = signs[layer.fan_in :]

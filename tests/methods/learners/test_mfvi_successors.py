@@ -1,4 +1,4 @@
-"""Successors of variational continual learning that are settings of mfvi: GVCL and TD-VCL."""
+"""GVCL and TD-VCL, successors of variational continual learning that are settings of mfvi."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.methods.networks.mean_field import Anchor, MeanField
 
 KEY = seeds.block([0, 1], "successors")
 N, A, FIRST = 10, 2.0, 4.0
-"""Rows of a task, the curvature of a row, and the precision of the first prior."""
+"""The rows of a task, the curvature of a row, and the precision of the first prior."""
 
 
 def shaped(*numbers: float) -> tf.Tensor:
@@ -37,7 +37,7 @@ def shaped(*numbers: float) -> tf.Tensor:
 def test_the_anchored_divergence_has_the_values_of_the_published_code(
     weight, first_variance, expected
 ):
-    """Of the last one the first prior variance, 2, is larger than 1, that of the first prior."""
+    """In the last case the prior variance, 2, exceeds that of the first prior, 1."""
     q = MeanField(shaped(0.3, -0.5), tf.sqrt(shaped(0.2, 0.01)))
     prior_variance = shaped(first_variance, 0.02)
     prior = MeanField(shaped(0.1, 0.4), tf.sqrt(prior_variance))
@@ -61,9 +61,9 @@ def test_the_gradient_of_the_anchored_divergence_is_that_of_its_value():
 
 
 def fixed_point(kl_weight, anchor_weight, learnt=0.0, mean=0.0, target=1.0):
-    """Mean and precision of GVCL on rows of loss A / 2 (w - target)^2.
+    """Return mean and precision of GVCL on rows with loss A / 2 (w - target)^2.
 
-    The prior has `mean`, and the precision `learnt` more than the first one.
+    The prior has mean `mean` and a precision that exceeds the first one by `learnt`.
     """
     held = kl_weight * (anchor_weight * learnt + FIRST)
     optimum = (N * A * target + held * mean) / (N * A + held)
@@ -77,17 +77,17 @@ def fixed_point(kl_weight, anchor_weight, learnt=0.0, mean=0.0, target=1.0):
 def test_on_a_quadratic_the_gradient_is_zero_at_the_exact_posterior(kl_weight, mean, precision):
     assert fixed_point(kl_weight, 1.0) == pytest.approx((mean, precision), rel=1e-9)
     sd = precision**-0.5
-    # The gradient of the mean loss of a row, in mean and sd.
+    # Gradient of the mean loss of a row in mean and sd.
     likelihood = MeanField(shaped(A * (mean - 1)), shaped(A * sd))
     q, prior = MeanField(shaped(mean), shaped(sd)), MeanField(shaped(0.0), shaped(FIRST**-0.5))
     count = N / kl_weight
-    for anchor in (None, Anchor(7.0, FIRST)):  # of the first prior nothing was learnt
+    for anchor in (None, Anchor(7.0, FIRST)):  # nothing was learnt beyond the first prior
         found = mean_field.gaussian_gradient(likelihood, q, prior, np.ones(1, "f4"), count, anchor)
         np.testing.assert_allclose(found, 0, atol=1e-6)
 
 
 def test_as_the_weight_goes_to_zero_the_means_are_those_of_online_ewc():
-    """Of strength anchor_weight: the penalty strength / 2 N A (w - mean)^2, whatever the prior."""
+    """The penalty is strength / 2 N A (w - mean)^2, whatever the prior."""
     (first, precision), strength = fixed_point(1e-6, 1.0), 3.0
     second, _ = fixed_point(1e-6, strength, precision - FIRST, first, target=-1.0)
     assert second == pytest.approx((-1 + strength * 1.0) / (1 + strength), abs=1e-5)
@@ -103,7 +103,7 @@ def learner(**settings):
 
 
 def quadratic(target: float) -> Batch:
-    """Rows for which the weight and the bias have the loss A / 2 (w - target)^2 each."""
+    """Return rows for which weight and bias each have the loss A / 2 (w - target)^2."""
     inputs = np.tile(np.array([1.0, -1.0], "f4"), N // 2)
     rows = np.stack([inputs[:, np.newaxis]] * 2)
     return Batch(rows, target * (rows + 1), np.ones((2, N), bool))
@@ -128,7 +128,7 @@ def test_gvcl_reaches_its_fixed_point_task_by_task():
 
 
 def merged_by_hand(posteriors, decay):
-    """Mean and sd of the weighted geometric mean of posteriors, the oldest first."""
+    """Return mean and sd of the weighted geometric mean of posteriors, oldest first."""
     weights = decay ** np.arange(len(posteriors))[::-1]
     weights /= weights.sum()
     means, sds = (np.stack(a).astype(float) for a in zip(*posteriors, strict=True))
@@ -151,7 +151,7 @@ def test_the_prior_of_td_vcl_is_the_merged_one_of_all_posteriors_so_far():
 
 
 def test_the_merged_prior_is_broadened_with_the_posterior():
-    """Of the power zero the geometric mean with the first prior is that prior, for both."""
+    """With power zero, the geometric mean with the first prior is that prior, for both."""
     vi = learner(merge=0.4, epochs=20)
     state, _ = vi.observe(vi.init(KEY), quadratic(1.0), KEY)
     forgotten = vi.broaden(state, Broadening("geometric", beta=0.0))

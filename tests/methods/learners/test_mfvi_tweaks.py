@@ -1,4 +1,4 @@
-"""MFVI with truncated noise, other optimisers, early stopping, and the first prior throughout."""
+"""MFVI with truncated noise, other optimisers, early stopping, and a constant first prior."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUNCATED = {"family": "truncated", "truncation": 0.5}
 STOPPING = {"held_back": 0.25, "patience": 2, "epochs": 12, "learning_rate": 0.1}
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def classifier(**settings):
     model = mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
@@ -43,7 +43,7 @@ def test_truncated_predictions_have_the_variance_of_cut_normals(estimator):
 
 @pytest.mark.long
 def test_truncated_fits_are_as_wide_as_the_whole_divergence_lets_them_be():
-    """Least of precision_ii v sd^2 / 2 - log sd + sd^2 / 2: v, the cut variance, only with data."""
+    """sd minimises precision_ii v sd^2 / 2 - log sd + sd^2 / 2; v: variance of truncated noise."""
     batch, _, precision, mean = regression()
     vi = learner(**TRUNCATED, estimator="sample", draws=8, epochs=1500, learning_rate=0.006)
     where = seeds.block([0, 1], "truncated")
@@ -86,7 +86,7 @@ def test_truncated_draws_cannot_be_locally_reparameterised():
     ids=["truncated", "amsgrad", "sgd", "tweaked", "first"],
 )
 def test_keeps_the_contract(settings):
-    """Resumed is whole; hypotheses and seeds are side by side what they are alone."""
+    """Resuming equals an uninterrupted run; hypotheses and seeds do not interact."""
     vi = classifier(**settings)
     whole, infos = after(vi, CLASSES, 3)
     saved, _ = after(vi, CLASSES, 1)
@@ -108,7 +108,7 @@ def test_keeps_the_contract(settings):
             )
     first = batch._replace(**{k: getattr(batch, k)[:1] for k in batch._fields})
     results, info = vi.observe({k: a[:1] for k, a in stacked.items()}, first, key("o")[:1])
-    # Compiled loops over fewer numbers round some of them in another way.
+    # Compiled loops over fewer numbers round some of them differently.
     for name in results:
         np.testing.assert_allclose(results[name], together[name][:1], rtol=1e-4, atol=1e-6)
     if "best_epoch" in info:
@@ -117,11 +117,11 @@ def test_keeps_the_contract(settings):
 
 @pytest.mark.long
 def test_early_stopping_keeps_the_posterior_of_its_best_epoch():
-    """Which is that of training for so many epochs on the rows that are left."""
+    """It is that of training for as many epochs on the rows that are not held back."""
     vi, batch = classifier(**STOPPING, start_sd=0.3), batch_of(CLASSES)
     state, info = vi.observe(vi.init(key("init")), batch, key("o"))
     best, steps = info["best_epoch"], info["steps"]
-    # Two minibatches of the fifteen rows that are left.
+    # The fifteen rows that are not held back make two minibatches.
     np.testing.assert_array_equal(steps, 2 * np.minimum(best + 2, 12))
     assert (best >= 1).all() and (steps < 24).any()
     epochs = int(best[0, 0])
@@ -163,7 +163,7 @@ def test_rows_that_judge_the_elbo_are_learnt_from():
 
 @pytest.mark.long
 def test_training_ends_where_the_elbo_has_converged():
-    """On a linear model with the exact posterior of the whole training, in a part of its steps."""
+    """On a linear model, it ends at the exact posterior before the last epoch."""
     batch, _, precision, mean = regression()
     where = seeds.block([0, 1], "converged")
     vi = learner(
@@ -191,7 +191,7 @@ def test_pretraining_may_be_shorter_than_the_fit():
 
 @pytest.mark.long
 def test_a_first_prior_stays_while_the_posterior_goes_on():
-    """Of the same rows shown again: they count once, where a carried prior counts them twice."""
+    """Repeated rows count once, whereas with a carried prior they count twice."""
     batch, _, precision, _ = regression()
     where, sds = seeds.block([0, 1], "first"), {}
     for prior in ("first", "carried"):

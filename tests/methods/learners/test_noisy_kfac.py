@@ -21,7 +21,7 @@ from tests.methods.learners.test_vogn import NOISE, informative_regression, labe
 
 
 def precision_of(state, sizes):
-    """The dense precision of a single layer."""
+    """Return the dense precision of a model with a single layer."""
     (size,) = sizes
     left, right = (
         state[k][0, 0].astype(float).reshape(n, n)
@@ -32,7 +32,7 @@ def precision_of(state, sizes):
 
 @pytest.mark.long
 def test_reaches_the_exact_posterior_of_a_linear_model_and_from_a_carried_prior():
-    """The second task has the rows of the first, so that the sum of their terms is a pair."""
+    """The second task repeats the rows of the first, so that the sum of their terms is a pair."""
     learner = regressor(noisy_kfac, refresh=10)
     key = seeds.block([0], "noisy-kfac")
     state, precision, mean = learner.init(key), np.eye(4), np.zeros(4)
@@ -69,7 +69,7 @@ def test_elbo_equals_its_closed_form():
     np.testing.assert_allclose(info["kl"][0, 0], kl, rtol=1e-4)
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def classifier(**settings):
     problem = Problem("classification", (4,), 3, 20, 2)
@@ -79,7 +79,7 @@ def classifier(**settings):
 
 
 def test_one_step_is_the_stated_equation_with_the_gradients_of_a_loop():
-    """From q at the initial precision, with one draw and all rows in the minibatch."""
+    """The step starts from q at the initial precision, with one draw and one full minibatch."""
     model = mlp.build(mlp.Settings(hidden=(5,)), Problem("classification", (4,), 3, 20, 2))
     sizes, rng = kronecker_factors.sizes(model), np.random.default_rng(0)
     batch = labelled()

@@ -21,7 +21,7 @@ def learner(d: int, settings: Settings = SETTINGS):
 
 
 def batch(rows: np.ndarray) -> Batch:
-    """The rows [n, d] for two repetitions."""
+    """Return a batch with the rows [n, d] in two repetitions."""
     targets = np.tile(rows, (2, 1, 1))
     return Batch(np.zeros((*targets.shape[:2], 0)), targets, np.ones(targets.shape[:2], bool))
 
@@ -37,7 +37,7 @@ def after(d: int, rows: np.ndarray, settings: Settings = SETTINGS):
 
 
 def log_constant(kappa: float, nu: float, psi: np.ndarray) -> float:
-    """Log of the integral of the unnormalised density, without powers of 2 pi."""
+    """Return the log integral of the unnormalised density, without powers of 2 pi."""
     d = len(psi)
     half = -nu / 2 * np.linalg.slogdet(psi)[1] + nu * d / 2 * np.log(2)
     return half + multigammaln(nu / 2, d) - d / 2 * np.log(kappa)
@@ -45,7 +45,7 @@ def log_constant(kappa: float, nu: float, psi: np.ndarray) -> float:
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_the_evidence_is_the_ratio_of_normalising_constants(d):
-    """Murphy 2007, Eq. 266, from all rows at once."""
+    """Murphy 2007, Eq. 266, computed from all rows at once."""
     rows, (kappa, nu, m) = values(d), (0.7, 3.0 + d - 1, 0.3)
     n, mean = len(rows), rows.mean(axis=0)
     psi = 1.5 * np.eye(d)
@@ -105,7 +105,7 @@ def test_one_value_is_the_normal_inverse_gamma(kind):
 
 
 def log_kernel(state, mean: np.ndarray, covariance: np.ndarray) -> float:
-    """The log density of a posterior, up to its constant."""
+    """Return the log density of a posterior up to its constant."""
     d, (kappa, nu) = len(mean), (state["kappa"][0, 0], state["nu"][0, 0])
     root, off = state["root"][0, 0], mean - state["mean"][0, 0]
     inverse = np.linalg.inv(covariance)
@@ -116,7 +116,7 @@ def log_kernel(state, mean: np.ndarray, covariance: np.ndarray) -> float:
 
 @pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric"])
 def test_a_broadened_posterior_is_the_product_of_powers(kind):
-    """The logarithms of both differ by a constant."""
+    """The log densities differ by a constant."""
     one, how, random = learner(3), Broadening(kind, beta=0.6), np.random.default_rng(0)
     prior, (state, _) = one.init(key("init")), after(3, values(3))
     broad, differences = one.broaden(state, how), []

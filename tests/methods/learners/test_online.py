@@ -1,4 +1,4 @@
-"""The online learners of linear predictors against their defining problems."""
+"""Online learners of linear predictors against the problems that define them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(learner, batches, state=None):
 
 
 def some_state(learner, **fields):
-    """A state in the middle of things: different means and spreads everywhere."""
+    """Return a state with different means and sds everywhere, at step 8."""
     rng = np.random.default_rng(5)
     state = learner.init(seeds.block(range(S), "online"))
     middle = {"mean": rng.normal(size=(S, 1, D)), "sd": rng.uniform(0.2, 0.9, (S, 1, D))}
@@ -56,7 +56,7 @@ def kl(m, sd, m0, sd0):
 
 
 def argmin(linear_m, linear_sd, m0, sd0, eta):
-    """Numerical argmin over (m, sd) of <., gradients> + KL(q, q0) / eta, one repetition."""
+    """Return the numerical argmin over (m, sd) of <., gradients> + KL(q, q0) / eta."""
 
     def objective(packed):
         m, sd = packed[:D], np.exp(packed[D:])
@@ -86,7 +86,7 @@ def test_svb_is_the_argmin_of_its_definition(problem):
 
 
 def test_the_slides_svb_without_the_half_is_not_at_the_minimum():
-    """There the slope of <sd, gradient> + KL / eta is minus the gradient, not zero."""
+    """There the slope of <sd, gradient> + KL / eta is minus the gradient instead of zero."""
     eta = 0.7
     learner = svb.build(svb.Settings(schedule="constant", step_size=eta), CLASSES)
     state, batch = some_state(learner), row()
@@ -104,7 +104,7 @@ def test_the_slides_svb_without_the_half_is_not_at_the_minimum():
 
 
 def test_the_papers_svb_step_divides_by_the_variance():
-    """eta_t = c / (sd^2 sqrt(t)), a step of its own for each parameter."""
+    """eta_t = c / (sd^2 sqrt(t)) differs between parameters."""
     learner = svb.build(svb.Settings(step_size=0.5), CLASSES)
     state, batch = some_state(learner), row()
     g_m, g_sd = gradients(state, batch, "hinge")
@@ -133,7 +133,7 @@ def test_sva_is_the_argmin_of_its_definition(problem):
 
 
 def test_with_the_priors_variance_svb_moves_the_mean_as_oga_el_does():
-    """At sd = s, eta sd^2 = eta s^2: the same step in m, whatever the gradient."""
+    """At sd = s, eta sd^2 = eta s^2, so the steps in m agree for any gradient."""
     one = svb.build(svb.Settings(schedule="constant", step_size=0.1), CLASSES)
     two = oga_el.build(oga_el.Settings(step_size=0.1), CLASSES)
     state = some_state(one, sd=np.ones((S, 1, D)))
@@ -143,7 +143,7 @@ def test_with_the_priors_variance_svb_moves_the_mean_as_oga_el_does():
 
 
 def test_ngvi_is_exact_bayes_for_the_squared_loss_in_one_dimension():
-    """Squared loss: rho = 1/2 per unit noise makes each step the conjugate update."""
+    """For the squared loss, rho = 1/2 with unit noise makes each step the conjugate update."""
     problem = Problem("regression", (1,), 1, 1, 50)
     learner = ngvi.build(ngvi.Settings(rho=0.5), problem)
     batches = [row(problem, seed=t) for t in range(6)]
@@ -156,7 +156,7 @@ def test_ngvi_is_exact_bayes_for_the_squared_loss_in_one_dimension():
 
 
 def test_the_slides_sign_of_ngvi_forgets_with_each_row():
-    """Their lambda <- (1 - rho) lambda + rho grad, with lambda = -P / 2, for the squared loss."""
+    """The slides have lambda <- (1 - rho) lambda + rho grad, with lambda = -P / 2."""
     problem, rho = Problem("regression", (1,), 1, 1, 50), 0.1
     learner = ngvi.build(ngvi.Settings(rho=rho), problem)
     batch = row(problem)
@@ -174,7 +174,7 @@ def test_ngvi_with_forgetting_equals_natural_parameters_by_hand():
     g_m, g_sd = gradients(state, batch, "hinge")
     m, sd = state["mean"], state["sd"]
     g_variance = g_sd / (2 * sd)
-    # Natural (m P, -P/2); expectation parameters (m, m^2 + sd^2).
+    # Natural parameters (m P, -P/2), expectation parameters (m, m^2 + sd^2).
     first = (1 - b) * m / sd**2 - rho * (g_m - 2 * g_variance * m)
     second = (1 - b) * -0.5 / sd**2 - b * 0.5 / s**2 - rho * g_variance
     after, _ = run(learner, [batch], state)
@@ -183,7 +183,7 @@ def test_ngvi_with_forgetting_equals_natural_parameters_by_hand():
 
 
 def test_sva_follows_the_exact_gibbs_posterior_in_one_dimension():
-    """Squared loss: the grid is exact Bayes, and SVA, which linearises, stays near it."""
+    """For the squared loss the grid is exact Bayes, and SVA, which linearises, stays close."""
     problem = Problem("regression", (1,), 1, 1, 200)
     rng = np.random.default_rng(3)
     x = rng.normal(size=(200, S, 1, 1))
@@ -200,7 +200,7 @@ def test_sva_follows_the_exact_gibbs_posterior_in_one_dimension():
     np.testing.assert_allclose(predicted.mean, mean[:, None], atol=1e-6)
     np.testing.assert_allclose(predicted.variance, 1 / precision[:, None], rtol=1e-6)
     np.testing.assert_allclose(approximate["mean"], predicted.mean[..., 0], atol=0.12)
-    # Gradients in sd were taken where sd was larger, so their sum leaves too little spread.
+    # Gradients in sd were taken at larger sd, so their sum leaves too little spread.
     ratio = approximate["sd"] ** 2 / predicted.variance[..., 0]
     assert ((ratio > 0.5) & (ratio < 1)).all()
 
@@ -219,7 +219,7 @@ def test_the_gibbs_grid_in_two_dimensions_is_exact_bayes():
     np.testing.assert_allclose(predicted.mean[:, 0, :, 0], mean, atol=1e-4)
     variance = np.diagonal(np.linalg.inv(precision), axis1=1, axis2=2)
     np.testing.assert_allclose(predicted.variance[:, 0, :, 0], variance, rtol=1e-3)
-    # The evidence telescopes: log E_prior exp(-eta sum of losses).
+    # The evidence telescopes to log E_prior exp(-eta sum of losses).
     shrunk = np.einsum("snd,sn->sd", x, y)
     exponent = -0.1 * (y**2).sum(axis=1) + 0.5 * 0.04 * np.einsum(
         "sd,sde,se->s", shrunk, np.linalg.inv(precision), shrunk

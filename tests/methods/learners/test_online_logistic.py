@@ -1,4 +1,4 @@
-"""Logistic regression on line: golden numbers, Newton's step of Laplace, several classes."""
+"""Online logistic regression: golden numbers, Newton steps of Laplace, and several classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def built(classes: int = 2, features: int = 3, **fields):
 
 
 def drifting(variance):
-    """The filter with a variance that is added before every row, the first included."""
+    """Return the filter with a variance added before every row, including the first."""
     inner = built(prior_variance=1 + variance)
     if not variance:
         return inner
@@ -39,7 +39,7 @@ def drifting(variance):
     ],
 )
 def test_golden_numbers_of_the_right_extended_filter(variance, errors, plug_in, moderated, mean):
-    """Of the reference code's newer filter; its older one, with a wrong gain, has 64 and 27."""
+    """From the newer filter of the reference code; the older, wrong one has 64 and 27 errors."""
     learner, (x, y) = drifting(variance), filtered.classes()
     state, found, info = filtered.run(learner, x, y, KEY)
     p = found.probabilities[:, 0, 0, 1]
@@ -55,7 +55,7 @@ def test_golden_numbers_of_the_right_extended_filter(variance, errors, plug_in, 
 
 
 def at_the_mean(learner, x, y) -> float:
-    """The log loss of sigma(x'm), row by row."""
+    """Return the summed log loss of sigma(x'm), row by row."""
     state, total = learner.init(KEY), 0.0
     for i in range(len(y)):
         state = learner.drift(state, KEY)
@@ -72,7 +72,7 @@ def of(state):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_a_row_is_one_newton_step_of_laplace(classes):
-    """Precision plus R (x) x x', and the gradient's step with the covariance after the row."""
+    """Laplace adds R(x) x x' to the precision and takes a step with the updated covariance."""
     random = np.random.default_rng(0)
     learner = built(classes)
     x, y = random.normal(size=(40, 3)), random.integers(0, classes, 40)
@@ -103,7 +103,7 @@ def test_the_precision_of_two_classes_is_a_sum_over_rows():
 
 
 def test_it_ends_near_the_mode_and_the_curvature_of_all_rows():
-    """Laplace's approximation of all rows at once, by Newton's method."""
+    """Compare with Laplace's approximation of all rows, found by Newton's method."""
     random = np.random.default_rng(1)
     x = random.normal(size=(2000, 2))
     truth = np.array([0.8, -0.5])
@@ -123,7 +123,7 @@ def test_it_ends_near_the_mode_and_the_curvature_of_all_rows():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_moderated_probabilities_are_nearer_to_the_average_over_draws(classes):
-    """Than the probabilities at the mean; those of two classes are MacKay's."""
+    """Nearer than probabilities at the mean. For two classes they are MacKay's."""
     random = np.random.default_rng(2)
     learner = built(classes)
     x, y = random.normal(size=(12, 3)), random.integers(0, classes, 12)

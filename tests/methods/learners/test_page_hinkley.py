@@ -1,4 +1,4 @@
-"""Page-Hinkley gives what river's gives, alarm by alarm."""
+"""Page-Hinkley raises the same alarms as river's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_alarms_are_those_of_river(settings, expected):
 
 
 def test_sums_are_those_of_river():
-    """Recorded from river 0.26.1, which raises no alarm on these errors at its defaults."""
+    """Recorded from river 0.26.1, which raises no alarm on these errors with default settings."""
     state, _, info = charted(page_hinkley, ERRORS.astype(float))
     found = [state[name].item() for name in ("up", "low", "down", "high")]
     assert found == pytest.approx([42.58271977, -4.73984889, 46.50396802, 47.05404052], abs=5e-9)
@@ -51,7 +51,7 @@ def test_predicts_by_mean_and_variance_of_the_segment():
         assert predicted.mean[end, 0, 0, 0] == pytest.approx(seen.mean())
         variance = seen.var(ddof=1) * (1 + 1 / len(seen))
         assert predicted.variance[end, 0, 0, 0] == pytest.approx(variance)
-    # The value that raised the alarm is all that is known of the new segment.
+    # Only the value that raised the alarm is known of the new segment.
     assert predicted.mean[406, 0, 0, 0] == values[405]
     assert predicted.mean[410, 0, 0, 0] == pytest.approx(values[406:410].mean())
 

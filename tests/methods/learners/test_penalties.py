@@ -1,4 +1,4 @@
-"""EWC, online EWC, synaptic intelligence and fine-tuning, the settings of `map`, by hand."""
+"""EWC, online EWC, synaptic intelligence and fine-tuning, as settings of `map`, by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SI = replace(ONLINE, importance="path", strength=0.5)
 ROWS = 30
 
 
-# One learner for each, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 built = functools.cache(map_learner.build)
 
 
@@ -42,7 +42,7 @@ def learn(settings, model, problem, batches):
 
 
 def labelled(shape, classes, seed, head=None):
-    """Random inputs and labels of two repetitions; with a head, its two classes."""
+    """Return random inputs and labels of two repetitions; with a head, its two classes."""
     rng = np.random.default_rng(seed)
     inputs = rng.normal(size=(2, ROWS, *shape)).astype(np.float32)
     targets = rng.integers(0, classes, (2, ROWS))
@@ -58,7 +58,7 @@ STRAIGHT = linear.build(linear.Settings(noise_sd=NOISE), REGRESSION)
 
 
 def regressed(seed):
-    """Inputs around another place, and another line, for each seed."""
+    """Return rows whose location and coefficients differ between seeds."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(2, ROWS, 2)) + 0.5 * seed
     y = x @ rng.normal(size=(2, 1)) + NOISE * rng.normal(size=(2, ROWS, 1))
@@ -66,7 +66,7 @@ def regressed(seed):
 
 
 def design(batch):
-    """Inputs and a column of ones, in double precision."""
+    """Return the inputs with a column of ones, in double precision."""
     return np.concatenate([batch.inputs, np.ones((2, ROWS, 1))], -1).astype(float)
 
 
@@ -98,7 +98,7 @@ MODELS = {
 
 
 def exact_fisher(model, parameters, batch):
-    """Mean over examples and classes of squared gradients, one example at a time."""
+    """Return the mean over examples and classes of squared gradients, example by example."""
 
     @tf.function
     def of_example(flat, inputs):
@@ -154,7 +154,7 @@ def test_si_after_a_single_step_of_adam(units, factor):
     x = design(batch)
     residual = batch.targets - x @ start[..., None]
     gradient = -(np.swapaxes(x, 1, 2) @ residual)[..., 0] / (ROWS * NOISE**2)
-    # Adam's first step is the rate, against the sign of the gradient.
+    # Adam's first step has the size of the rate, against the gradient's sign.
     change = -0.01 * np.sign(gradient)
     exact = 2 * -gradient * change / (change**2 + settings.damping)
     np.testing.assert_allclose(state["mean"][:, 0], start + change, atol=1e-5)
@@ -251,7 +251,7 @@ def test_a_repetition_that_starts_over_gets_fresh_weights_beside_one_that_goes_o
 
 @pytest.mark.long
 def test_l2_init_pulls_towards_the_first_draw_in_every_task():
-    """Of 1/2 (w - c)' A (w - c) + lambda |w - w0|^2: w = (A + 2 lambda)^-1 (A c + 2 lambda w0)."""
+    """The minimum of 1/2 (w - c)' A (w - c) + lambda |w - w0|^2, in closed form."""
     strength = 0.3
     settings = replace(
         FINETUNE, prior="normal", units="row", anchor="initial", strength=2 * strength * ROWS,

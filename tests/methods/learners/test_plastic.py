@@ -1,4 +1,4 @@
-"""Networks whose parts are renewed: what each renewal does, and what none is."""
+"""Networks with renewed parts: the effect of each renewal, and of none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def built(**settings):
 
 @pytest.fixture(scope="module")
 def fine_tuned():
-    """State and Info of `map` without a penalty."""
+    """Return state and Info of `map` without a penalty."""
     fields = {"importance": "none", "prior": "flat", "start": "prior", "biases": "penalised"}
     return learnt(map_learner.build(map_learner.Settings(**SHORT | fields), PROBLEM, MODEL))
 
@@ -81,7 +81,7 @@ def test_units_go_on_ageing_from_task_to_task():
     learner = built(renewal="continual-backprop", maturity=1, rate=0.2)
     state, info = learnt(learner)
     assert info["steps"].max() == 6  # two passes of three minibatches
-    # Two seeds of 2 and 3 steps an epoch; some units have been replaced on the way.
+    # The seeds have 2 and 3 steps per epoch; some units have been replaced meanwhile.
     assert (state["age"] <= 18).all() and (state["age"] < 12).any()
     assert np.isfinite(state["mean"]).all() and (state["due"] < 1).all()
 

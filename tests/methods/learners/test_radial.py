@@ -25,7 +25,7 @@ DRAWS = 6000
 SCATTERED = {"learning_rate": 1e-9, "start_sd": 0.0025, "start_rho_sd": 0.5}
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def classifier(**settings):
     model = mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
@@ -47,7 +47,7 @@ def test_noise_is_radial_in_each_tensor_of_each_head():
     lengths = [np.linalg.norm(eps[:, model.layers[0].weights], axis=1)]
     lengths += [np.linalg.norm(kernel[:, :, head], axis=(1, 2)) for head in range(3)]
     lengths += [np.linalg.norm(eps[:, out.biases][:, 2:4], axis=1)]
-    # The lengths of N(0, 1) draws, independent of each other.
+    # Lengths are absolute values of independent N(0, 1) draws.
     np.testing.assert_allclose(np.mean(np.square(lengths), axis=1), 1, atol=0.1)
     np.testing.assert_allclose(np.median(lengths, axis=1), 0.6745, atol=0.05)
     assert np.abs(np.corrcoef(lengths) - np.eye(5)).max() < 0.06
@@ -55,7 +55,7 @@ def test_noise_is_radial_in_each_tensor_of_each_head():
 
 @pytest.fixture(scope="module")
 def explicit():
-    """Problem, network, state, images, and the mean outputs under explicit draws."""
+    """Return problem, network, state, images, and mean outputs under explicit draws."""
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
     images = np.random.default_rng(1).normal(size=(1, 4, 4, 4, 1)).astype(np.float32)
@@ -88,7 +88,7 @@ def test_predictions_of_a_linear_model_have_the_exact_variance(estimator):
     inputs = np.array([[[1.0, 2.0, -1.0], [0.0, 0.5, 3.0]]], np.float32)
     results = vi.predict(state, inputs, seeds.block([0], "draws"))
     design = np.concatenate([inputs[0], np.ones((2, 1))], axis=1)
-    # A coordinate of a tensor of D parameters has variance sd^2 / D: three weights, one bias.
+    # A coordinate of a tensor with D parameters has variance sd^2 / D: three weights, one bias.
     variance = design**2 @ (sd**2 / np.array([3, 3, 3, 1])) + 0.5**2
     np.testing.assert_allclose(results.mean[0, 0, :, 0], design @ mean, atol=0.1)
     np.testing.assert_allclose(results.variance[0, 0, :, 0], variance, rtol=0.1)
@@ -96,12 +96,12 @@ def test_predictions_of_a_linear_model_have_the_exact_variance(estimator):
 
 @pytest.mark.long
 def test_fit_of_a_linear_gaussian_model_is_the_optimum_of_its_closed_form():
-    """The first ELBO is exact: likelihood and normal prior need q's first two moments alone."""
+    """The first ELBO is exact, since likelihood and prior only need two moments of q."""
     batch, _, precision, mean = regression()
     key = seeds.block([0, 1], "radial")
     vi = learner(**RADIAL, estimator="sample", draws=8, epochs=1500, learning_rate=0.006)
     state, _ = vi.observe(vi.init(key), batch, key)
-    # sum_i precision_ii sd_i^2 / (2 D) - log sd_i is least at sd_i^2 = D / precision_ii.
+    # sum_i precision_ii sd_i^2 / (2 D) - log sd_i is minimal at sd_i^2 = D / precision_ii.
     sd = np.sqrt(np.array([3, 3, 3, 1]) / np.diagonal(precision, axis1=1, axis2=2))
     assert np.abs((state["mean"][:, 0] - mean) / sd).max() < 0.25
     np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
@@ -116,7 +116,7 @@ def test_the_published_prior_lets_sds_grow_from_task_to_task():
             **RADIAL, prior_density=density, estimator="sample", draws=8, epochs=400, start="prior"
         )
         state, _ = vi.observe(vi.init(key), batch, key)
-        # Rows that tell nothing of the weights, and nothing new of the bias.
+        # These rows carry no information on the weights and nothing new on the bias.
         bias = np.broadcast_to(state["mean"][..., 3:], batch.targets.shape)
         nothing = batch._replace(inputs=0 * batch.inputs, targets=bias)
         later, info = vi.observe(state, nothing, key)

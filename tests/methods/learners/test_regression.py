@@ -1,4 +1,4 @@
-"""Networks on tables of real targets: not far from a ridge regression, and better than the mean."""
+"""Networks on tables of real targets come close to ridge regression and beat the mean."""
 
 from __future__ import annotations
 

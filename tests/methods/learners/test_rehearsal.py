@@ -1,4 +1,4 @@
-"""Rehearsal against numbers of the authors' formulas, fine-tuning, and the law of a reservoir."""
+"""Rehearsal against the authors' formulas, fine-tuning, and the law of a reservoir."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WEIGHTS = np.concatenate([W.ravel(), np.zeros(3)]).astype(np.float32)[None, None
 
 
 def toy(rows: slice) -> Minibatch:
-    """Rows of the toy problem as a minibatch."""
+    """Return rows of the toy problem as a minibatch."""
     x, y = X[rows].astype(np.float32), Y[rows]
     return Minibatch(tf.constant(x[None, None]), tf.constant(y[None]), tf.ones((1, len(y))))
 
@@ -50,12 +50,12 @@ def plain(rows: Minibatch) -> np.ndarray:
 
 
 def weights_of(gradient: tf.Tensor) -> np.ndarray:
-    """The part [3, 3] of a gradient that is the weights'."""
+    """Return the weights' part [3, 3] of a gradient."""
     return gradient.numpy()[0, 0, :9].reshape(3, 3)
 
 
 def numeric(loss) -> np.ndarray:
-    """Central differences of loss(weights [3, 3])."""
+    """Return central differences of loss(weights [3, 3])."""
     steps = np.eye(9).reshape(9, 3, 3) * 1e-6
     return np.array([loss(W + d) - loss(W - d) for d in steps]).reshape(3, 3) / 2e-6
 
@@ -87,7 +87,7 @@ def test_experience_replay_is_the_mean_over_all_rows():
     found = replay.pooled(plain(NEW), NEW, plain(OLD), OLD)
     expected = numeric(lambda w: (nll(slice(4), w) + nll(slice(4, 8), w)) / 2)
     np.testing.assert_allclose(weights_of(found), expected, atol=1e-6)
-    # Of three new rows and four old ones, each has the weight 1/7.
+    # Three new rows and four old ones have weight 1/7 each.
     three = NEW._replace(mask=tf.constant([[1.0, 1, 1, 0]]))
     found = replay.pooled(plain(three), three, plain(OLD), OLD)
     whole = Minibatch(*(tf.concat(pair, -2 if pair[0].shape.rank == 4 else -1)
@@ -110,7 +110,7 @@ def test_averaged_gradient_episodic_memory_equals_the_authors_formula():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_repetitions_without_a_memory_get_the_gradient_of_the_minibatch_to_the_bit(loss):
-    """Side by side with a repetition that has a memory, and alone."""
+    """This holds alone and side by side with a repetition that has a memory."""
     inputs, targets = X[None].repeat(2, 0).astype(np.float32), Y[None].repeat(2, 0)
     rows = Minibatch(tf.constant(inputs[:, None]), tf.constant(targets), tf.ones((2, 8)))
     x = tf.constant(WEIGHTS.repeat(2, 0))
@@ -123,7 +123,7 @@ def test_repetitions_without_a_memory_get_the_gradient_of_the_minibatch_to_the_b
         found = of_loss(x, rows, tf.constant(KEY)).numpy()
         np.testing.assert_array_equal(found[0], expected[0])
         assert np.isfinite(found).all()
-        # A-GEM leaves a gradient as it is that points where the memory's does.
+        # A-GEM keeps a gradient that agrees in direction with the memory's.
         assert (found[1] == expected[1]).all() == (not filled[1] or loss == "a-gem")
 
 
@@ -139,7 +139,7 @@ def test_a_draw_has_different_rows_of_the_memory_or_all():
         assert len(set(index.numpy()[0])) == 3 and (rows.targets.numpy() == index.numpy()).all()
         assert set(index.numpy()[1][rows.mask.numpy()[1] > 0]) == {0, 1}
         counts += np.bincount(index.numpy()[0], minlength=8)
-    # Each of five rows is in three of five draws: standard deviation 9.8.
+    # Each of five rows is in three of five draws on average, with standard deviation 9.8.
     assert np.abs(counts[:5] - 240).max() < 5 * 9.8 and not counts[5:].any()
 
 
@@ -163,7 +163,7 @@ def built(module, problem: Problem, **fields):
     ("loss", "problem"), [("er", PROBLEM), ("der++", HEADED), ("a-gem", PROBLEM)], ids=LOSSES
 )
 def test_without_memory_it_is_fine_tuning_to_the_byte(loss, problem):
-    """In all tasks without rows, and in the first task with any."""
+    """Include all tasks with an empty memory, and the first task with any memory."""
     tuned = {"importance": "none", "prior": "flat", "start": "prior"}
     plain = built(map_learner, problem, **tuned)
     for size, tasks in ((0, 2), (4, 1)):
@@ -180,7 +180,7 @@ def test_without_memory_it_is_fine_tuning_to_the_byte(loss, problem):
             for each, state in ((plain, one), (learner, other))
         )
         np.testing.assert_array_equal(*found)
-    # The last one has a memory now.
+    # The last repetition has a memory now.
     again, _ = plain.observe(one, task(problem, 1), KEY)
     later, _ = learner.observe(other, task(problem, 1), KEY)
     assert (again["mean"] != later["mean"]).any()
@@ -211,7 +211,7 @@ def test_rows_and_logits_are_those_of_each_task_at_its_end():
 
 
 def test_a_reservoir_holds_each_row_with_the_same_probability():
-    """Of 30 rows in three tasks of 12, 3 and 15, a reservoir of 6."""
+    """A reservoir of 6 out of 30 rows, in three tasks of 12, 3 and 15."""
     counts, trials = np.zeros(30), 2000
     for trial in range(trials):
         slots: row_memory.Slots = {}

@@ -1,4 +1,4 @@
-"""SGLD against the exact posterior, within the error of its draws and the bias of its steps."""
+"""SGLD against the exact posterior, up to Monte Carlo error and the bias of its step size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FALLING = {
 
 @functools.cache
 def built(heads=1, **settings):
-    """A learner of two coefficients and a bias; with heads, of two classes in each."""
+    """Return a learner of two coefficients and a bias; with heads, of two classes per head."""
     problem = Problem("regression", (2,), 1, ROWS, 2)
     if heads > 1:
         problem = Problem("classification", (2,), 2 * heads, ROWS, 2, heads=heads)
@@ -34,7 +34,7 @@ def built(heads=1, **settings):
 
 
 def regression(seed=0, spread=1.0):
-    """The same rows for every chain, and their design with a column of ones."""
+    """Return equal rows for every chain, and their design with a column of ones."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(ROWS, 2)) * [1.0, spread]
     y = x @ [0.7, -0.4] + 0.3 + NOISE * rng.normal(size=ROWS)
@@ -47,24 +47,24 @@ def regression(seed=0, spread=1.0):
 
 
 def posterior(design, y, prior_precision=1.0, prior_mean=0.0):
-    """Mean and precision of the exact posterior."""
+    """Return mean and precision of the exact posterior."""
     precision = prior_precision * np.eye(P) + design.T @ design / NOISE**2
     pull = prior_precision * np.full(P, prior_mean) + design.T @ y / NOISE**2
     return np.linalg.solve(precision, pull), precision
 
 
 def rate(epsilon, sd=1.0):
-    """The rate with which a step is `epsilon` under a prior of this sd: epsilon = 2 rate G / N."""
+    """Return the rate for which a step is `epsilon` = 2 rate G / N under a prior of this sd."""
     return float(epsilon / 2 * (ROWS + sd**-2))
 
 
 def of_chains(precision, epsilon, thinning):
-    """Eigenvectors; variances along them; the errors of mean and variance of all draws.
+    """Return eigenvectors, variances along them, and standard errors of mean and variance.
 
-    Along an eigenvector of curvature h the chain is an autoregression with coefficient
-    r = 1 - epsilon h / 2 and the variance 1 / (h (1 - epsilon h / 4)). Draws L steps apart have the
-    correlation c = r^L, so the mean of n is as that of n (1 - c) / (1 + c) independent ones, and
-    so is their variance with c^2.
+    Along an eigenvector of curvature h, the chain is an autoregression with coefficient
+    r = 1 - epsilon h / 2 and variance 1 / (h (1 - epsilon h / 4)). Draws L steps apart have
+    correlation c = r^L, so n draws have the mean's precision of n (1 - c) / (1 + c) independent
+    ones, and that of the variance with c^2 in place of c.
     """
     curvature, vectors = np.linalg.eigh(precision)
     variance = 1 / (curvature * (1 - epsilon * curvature / 4))
@@ -78,7 +78,7 @@ def of_chains(precision, epsilon, thinning):
 @pytest.mark.long
 @pytest.mark.parametrize("step", [0.1, 1.6], ids=["small", "large"])
 def test_draws_are_those_of_the_exact_posterior_and_of_the_bias_of_the_steps(step):
-    """step: epsilon times the largest curvature; the bias is 1 / (1 - step / 4)."""
+    """step: epsilon times the largest curvature. The bias is 1 / (1 - step / 4)."""
     batch, design, y = regression(spread=0.6)
     mean, precision = posterior(design, y)
     epsilon = step / np.linalg.eigvalsh(precision)[-1]
@@ -93,10 +93,10 @@ def test_draws_are_those_of_the_exact_posterior_and_of_the_bias_of_the_steps(ste
     assert (np.abs((along**2).mean(0) - variance) < 4 * variance_se).all()
     exact = 1 / np.linalg.eigvalsh(precision)
     biased = np.abs((along**2).mean(0) - exact) > 4 * variance_se
-    assert biased[-1] == (step > 1)  # the large step is seen, the small one is below the error
+    assert biased[-1] == (step > 1)  # the bias of the small step is below the error
     if step < 1:
         bound = _exact_evidence(design, y) - _worth_of_correlations(precision)
-        # What the errors of the moments of one chain cost, to second order.
+        # The loss from errors in the moments of one chain, to second order.
         each = mean_se**2 / (2 * variance) + variance_se**2 / (4 * variance**2)
         lost = CHAINS * each.sum()
         assert abs(info["log_evidence"].mean() - (bound - lost)) < lost < 0.5
@@ -109,7 +109,7 @@ def _exact_evidence(design, y):
 
 
 def _worth_of_correlations(precision):
-    """KL(q || posterior), q of the same variances without correlations: what its ELBO misses."""
+    """Return KL(q || posterior) for q with equal variances and no correlations."""
     inverse = np.linalg.inv(precision)
     log_dets = np.linalg.slogdet(inverse)[1] - np.log(np.diag(inverse)).sum()
     return 0.5 * (np.sum(np.diag(precision) * np.diag(inverse)) - P + log_dets)
@@ -117,7 +117,7 @@ def _worth_of_correlations(precision):
 
 @pytest.mark.long
 def test_minibatches_weigh_prior_and_rows_as_the_whole_task_does():
-    """A tight prior away from the rows' optimum shows a wrong factor of either."""
+    """A tight prior away from the optimum of the rows exposes a wrong weight of either."""
     batch, design, y = regression()
     tight = 0.1
     mean, precision = posterior(design, y, tight**-2)
@@ -133,7 +133,7 @@ def test_minibatches_weigh_prior_and_rows_as_the_whole_task_does():
 
 @pytest.mark.long
 def test_the_moments_of_a_task_are_the_prior_of_the_next():
-    """Columns without correlations, so that independent normals are the exact posterior."""
+    """Columns are uncorrelated, so that independent normals are the exact posterior."""
     batch, design, y = regression()
     x = 5 * np.linalg.qr(design[:, :2] - design[:, :2].mean(0))[0]
     batch = batch._replace(inputs=np.tile(x, (CHAINS, 1, 1)).astype(np.float32))
@@ -146,10 +146,10 @@ def test_the_moments_of_a_task_are_the_prior_of_the_next():
         state, _ = learner.observe(state, batch, KEY)
     order = np.argsort(np.diag(precision))
     first = np.diag(posterior(design, y)[1])[order]
-    # Its prior is narrow, so the second task has smaller steps.
+    # The second task has a narrow prior and hence smaller steps.
     steps = epsilon * (ROWS + 1) / (ROWS + first)
     _, variance, mean_se, variance_se = of_chains(precision, steps, 8)
-    # The error of the first task's moments, twice as wide, has half the weight in the second.
+    # The first task's moments have twice the variance and half of the weight in the second.
     error = np.abs(state["mean"].mean((0, 1)) - mean)[order]
     assert (error < 4 * np.sqrt(1.5) * mean_se).all()
     error = np.abs((state["sd"] ** 2).mean((0, 1))[order] - variance)
@@ -162,7 +162,7 @@ def test_rates_fall_to_the_last_share_and_weigh_the_draws():
     batch, _, _ = regression()
     learner, _ = built(**FALLING)
     state, info = learner.observe(learner.init(KEY), batch, KEY)
-    # Power 1 from 1 to 1/4 over 7 steps: rates 1 / (1 + 3 t / 7); draws after steps 4 to 7.
+    # The rate decays from 1 to 1/4 over 7 steps: 1 / (1 + 3 t / 7); draws after steps 4 to 7.
     rates = 1 / (1 + 3 * np.arange(4, 8) / 7)
     weights = rates / rates.sum()
     np.testing.assert_allclose(np.exp(state["log_weights"][:, 0]), [weights] * CHAINS, rtol=1e-5)
@@ -206,7 +206,7 @@ def test_draws_as_the_prior_are_weighed_by_their_likelihoods_and_never_move():
     predicted = learner.predict(two, batch.inputs, KEY)
     mean = np.einsum("sk,skn->sn", np.exp(two["log_weights"][:, 0]), y - residual)
     np.testing.assert_allclose(predicted.mean[:, 0, :, 0], mean, atol=1e-4)
-    # A repetition that starts over runs a chain beside those that go on.
+    # A repetition that starts over runs a chain beside those that continue.
     begun = learner.init(KEY)
     mixed = {name: np.concatenate([begun[name][:5], one[name][5:]]) for name in one}
     after, _ = learner.observe(mixed, batch, KEY)

@@ -1,4 +1,4 @@
-"""The skip-gram against high-order quadrature in float64, and against its own protocol."""
+"""The skip-gram against high-order quadrature in float64 and its own protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def contexts(seed=0):
 
 
 def counts(vectors, masses, seed):
-    """(n+, n-) [W, V, 2] of words with random vectors, and about as many pairs as `masses`."""
+    """Return (n+, n-) [W, V, 2] of words with random vectors and about `masses` pairs."""
     rng = np.random.default_rng(seed)
     u = rng.normal(scale=0.4, size=(len(masses), D))
     rate = FREQUENCY * np.exp(np.clip(u @ vectors.T, -5, 5))
@@ -55,9 +55,9 @@ MASSES = (5, 30, 200, 1_000, 30_000, 400_000)
 
 @pytest.fixture(scope="module")
 def periods():
-    """Two periods of one stream: (batch, prior state, posterior state, info) of each.
+    """Return (batch, prior state, posterior state, info) of two periods of one stream.
 
-    The second has other word vectors, and the first one's posterior and its slab as priors.
+    In the second period word vectors differ, and the priors are the first posterior and its slab.
     """
     vectors, inner, results = contexts(), learner(), []
     state = inner.init(key(len(MASSES)))
@@ -71,7 +71,7 @@ def periods():
 
 
 def exact(data, prior, posterior):
-    """Reference [W, H]: ELBO at the optimum, and at the posterior found."""
+    """Return the reference ELBO [W, H] at the optimum and at the posterior found."""
     values = np.empty((2, *prior["mean"].shape[:2]))
     for w, h in np.ndindex(values.shape[1:]):
         arguments = (
@@ -99,7 +99,7 @@ def test_siblings_differ_by_what_they_should(periods):
     best, _ = exact(data, prior, posterior)
     results = info["log_evidence"][:, 1] - info["log_evidence"][:, 0]
     np.testing.assert_allclose(results, best[:, 1] - best[:, 0], atol=1e-3)
-    assert (np.abs(results[3:]) > 10).all()  # the slab is worth something
+    assert (np.abs(results[3:]) > 10).all()  # the slab has an effect
 
 
 def test_elbo_and_its_gradient_equal_numerical_quadrature(periods):
@@ -112,7 +112,7 @@ def test_elbo_and_its_gradient_equal_numerical_quadrature(periods):
         newton.Normal(*(tf.constant(s[k][one, h : h + 1]) for k in ("mean", "precision")))
         for s in (prior, posterior)
     ]
-    # Away from the optimum, where the gradient is not zero.
+    # Test away from the optimum, where the gradient is not zero.
     mean, precision = float64(posterior, w, h)
     q = (mean + 0.05, precision * 1.2)
     normals[1] = newton.Normal(*(tf.constant(a[None, None], tf.float32) for a in q))
@@ -174,8 +174,8 @@ def test_one_word_with_one_context_is_a_line_search():
 def test_no_positives_1e7_counts_and_few_contexts_stay_finite():
     vectors = contexts()
     targets = counts(vectors, (1, 50, 10_000_000), seed=0)
-    targets[0] = 0  # neither positives nor, then, negatives
-    targets[1, :, 0] = 0  # negatives alone
+    targets[0] = 0  # no positives, and hence no negatives
+    targets[1, :, 0] = 0  # only negatives
     few = np.zeros((2, V, 2), np.float32)
     few[:, :2] = np.array([[[1e7, 10], [0, 1e7]], [[1e7, 0], [1e7, 0]]])
     data = batch(vectors, np.concatenate([targets, few]))
@@ -213,7 +213,10 @@ def test_masked_contexts_and_words_have_no_effect():
 
 
 def ratio_of_variances(data_correlation, correlation, words=600, pairs=1_000):
-    """Of the means of many words alike, to what their posteriors say; two contexts, 1 and -1."""
+    """Return the ratio of the means' variance across equal words to their posterior variance.
+
+    There are two contexts, 1 and -1.
+    """
     rng = np.random.default_rng(0)
     chance = np.full(words, 0.5)
     if data_correlation:
@@ -228,10 +231,10 @@ def ratio_of_variances(data_correlation, correlation, words=600, pairs=1_000):
 
 @pytest.mark.long
 def test_with_correlated_pairs_the_posterior_is_as_wide_as_the_words_are_spread():
-    # Half, as the negative pairs, expected numbers, add to what is known and not to the spread.
+    # Half, since negative pairs are expected numbers: they add precision but no spread.
     assert ratio_of_variances(0.0, 0.0) == pytest.approx(0.5, rel=0.15)
     assert ratio_of_variances(0.01, 0.01) == pytest.approx(0.5, rel=0.15)
-    # 1,000 pairs with this correlation are worth 91.
+    # With this correlation, 1,000 pairs are worth 91.
     assert ratio_of_variances(0.01, 0.0) == pytest.approx(5.5, rel=0.15)
 
 
@@ -274,7 +277,7 @@ def test_adam_ends_within_its_noise_of_the_optimum():
     _, best = exact.observe(exact.init(key(3)), data, key(3))
     state, info = adam.observe(adam.init(key(3)), data, key(3))
     gap = best["elbo"] - info["elbo"]
-    # 0.33 nats in the mean of 1,024 fits with d = 20, up to 5 (notes, B3).
+    # The gap averages 0.33 nats over 1,024 fits with d = 20, and is at most 5 (notes, B3).
     assert (gap > -1e-3).all() and gap.mean() < 1.0
     again, _ = adam.observe(adam.init(key(3)), data, key(3))
     np.testing.assert_array_equal(state["mean"], again["mean"])

@@ -1,4 +1,4 @@
-"""SLANG against exact posteriors and its own stated fixed point."""
+"""SLANG against exact posteriors and its stated fixed point."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_full_rank_is_the_exact_posterior_of_a_linear_model_over_two_tasks():
 
 
 def truncated(information, prior, rank):
-    """The fixed point of eq. 58-62 after one task, for a diagonal prior precision."""
+    """Return the fixed point of eq. 58-62 after one task, for a diagonal prior precision."""
     values, vectors = np.linalg.eigh(information)
     low_rank = vectors[:, -rank:] * np.sqrt(values[-rank:])
     rest = information - low_rank @ low_rank.T
@@ -79,7 +79,7 @@ def test_eigenvectors_equal_those_of_the_dense_matrix():
     np.testing.assert_allclose(np.abs(overlap), np.broadcast_to(np.eye(3), (2, 1, 3, 3)), atol=5e-3)
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def classifier(**settings):
     problem = Problem("classification", (4,), 3, 20, 2)
@@ -90,10 +90,10 @@ def classifier(**settings):
 
 @pytest.mark.long
 def test_the_step_keeps_the_leading_terms_of_the_dense_update_of_a_network():
-    """One step from U = 0: U U' is the best approximation to beta F, the diagonal is exact."""
+    """After a step from U = 0, U U' best approximates beta F, and the diagonal is exact."""
     batch, key = labelled(), seeds.block([0], "step")
     actual = {}
-    for rank in (3, 48):  # 48 >= 8 rows times 3 draws, twice: nothing is cut off
+    for rank in (3, 48):  # 48 is at least 8 rows times 3 draws, twice, so nothing is truncated
         one = {"batch_size": 20, "epochs": 1, "alpha": 1e-6}
         learner = classifier(rank=rank, **one)
         state, _ = learner.observe(learner.init(key), batch, key)

@@ -1,4 +1,4 @@
-"""UCB: its prior, its steps and its heads against formulas by hand."""
+"""UCB: its prior, steps and heads against formulas by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_loss_gradient_equals_automatic_differentiation():
         w = mean[:, :, None] + sd[:, :, None] * eps
         log_q = tfd.Normal(mean[:, :, None], sd[:, :, None]).log_prob(w)
         kl = tf.reduce_mean(log_q - PRIOR.log_prob(w), 2)
-        # A log likelihood that is linear in the weights has the slope as its gradient.
+        # The gradient of a log likelihood that is linear in the weights is its slope.
         loss = kl_weight * kl - 0.7 * tf.reduce_mean(slope * w, 2)
     expected = tape.gradient(loss, [mean, rho])
     actual = ucb.loss_gradient(mean, rho, eps, slope, kl_weight, 0.7)
@@ -77,7 +77,7 @@ def test_loss_gradient_equals_automatic_differentiation():
 
 
 def regression(**settings):
-    """A linear model of 3 inputs, 8 rows in one minibatch."""
+    """Return a linear model of 3 inputs with its 8 rows in one minibatch."""
     problem = Problem("regression", (3,), 1, 8, 2)
     model = linear.build(linear.Settings(noise_sd=1.0), problem)
     settings = {"epochs": 1, "batch_size": 8, "kl_weight": 0.0} | settings
@@ -98,7 +98,7 @@ def test_a_step_by_hand_scales_the_rate_of_trained_means_with_their_uncertainty(
     rho = rng.uniform(-4, 0, (2, 1, 4)).astype(np.float32)
     state = learner.init(KEY) | {"rho": rho}
     design = np.concatenate([batch.inputs, np.ones((2, 8, 1))], axis=2)
-    # The mean's gradient is that of the mean weights, for a quadratic loss.
+    # For a quadratic loss, the mean's gradient is that at the mean weights.
     residual = batch.targets - design @ np.swapaxes(state["mean"], 1, 2)
     gradient = -0.05 * (design * residual).sum(axis=1)
     for trained, factor in [(False, 1.0), (True, softplus(rho[:, 0]))]:
@@ -107,7 +107,7 @@ def test_a_step_by_hand_scales_the_rate_of_trained_means_with_their_uncertainty(
         moved = after["mean"][:, 0] - state["mean"][:, 0]
         np.testing.assert_allclose(moved, -0.01 * factor * gradient, rtol=0.15, atol=2e-5)
         assert (info["steps"] == 1).all() and after["trained"].all()
-    # rho moves at the rate itself, trained or not: d/d sd is sd times the squares' sum.
+    # rho moves at the undivided rate, trained or not: d/d sd is sd times the sum of squares.
     sd = softplus(rho[:, 0])
     in_rho = 0.05 * sd * (design**2).sum(axis=1) / (1 + np.exp(-rho[:, 0]))
     np.testing.assert_allclose(after["rho"] - rho, -0.01 * in_rho[:, None], rtol=0.25, atol=2e-5)
@@ -115,7 +115,7 @@ def test_a_step_by_hand_scales_the_rate_of_trained_means_with_their_uncertainty(
 
 @pytest.mark.long
 def test_the_uncertainty_of_a_task_is_that_at_its_start():
-    """With half the rate after each epoch, T epochs move as far as the formula says."""
+    """With the rate halved after each epoch, T epochs move as far as the formula says."""
     learner, batch = regression(epochs=3, decay=0.5, learning_rate=1e-6, likelihood_weight=1.0)
     once, _ = regression(learning_rate=1e-6, likelihood_weight=1.0)
     state = learner.init(KEY) | {"rho": np.full((2, 1, 4), -9.0, np.float32)}
@@ -124,7 +124,7 @@ def test_the_uncertainty_of_a_task_is_that_at_its_start():
     np.testing.assert_allclose(total, 1.75 * single, rtol=0.02)
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def headed(**settings):
     problem = Problem("classification", (4,), 6, 20, 3, heads=3)
@@ -152,7 +152,7 @@ def test_other_heads_are_untouched():
         weights = moved[:, last.weights].reshape(2, 5, 6)
         assert weights[..., 2:4].all() and not weights[..., [0, 1, 4, 5]].any()
         assert moved[:, last.biases].tolist() == [[False, False, True, True, False, False]] * 2
-    # The other heads will learn at the full rate when their tasks come.
+    # The other heads will learn at the full rate once their tasks come.
     assert (after["trained"][:, 0, last.biases] == [False, False, True, True, False, False]).all()
 
 

@@ -22,18 +22,18 @@ NOISE = 0.5
 
 
 def informative_regression(covariance, prior_precision, prior_mean, n=40, seed=0):
-    """Data whose empirical Fisher under q is its information, and the exact posterior.
+    """Return data whose empirical Fisher under q equals their information, and the posterior mean.
 
     The curvature that VOGN and SLANG estimate is E_q sum_i x_i x_i' r_i^2 / noise^4, with
     residuals r; the information is sum_i x_i x_i' / noise^2. Here each x_i has two targets,
     x_i w + c_i and x_i w - c_i, with c_i such that the mean of E_q r^2 over both is noise^2.
     covariance: (information, prior precision) -> covariance [p, p] of the q at the fixed point.
-    Returns batch, information, exact posterior mean.
+    Returns batch, information and exact posterior mean.
     """
     rng = np.random.default_rng(seed)
     design = np.concatenate([rng.normal(size=(n, 3)), np.ones((n, 1))], axis=1)
     design[:, 1] += 0.7 * design[:, 0]
-    w = np.array([0.8, -0.5, 1.1, 0.3])  # of all tasks: a carried prior agrees with the data
+    w = np.array([0.8, -0.5, 1.1, 0.3])  # the same in all tasks, as a carried prior is
     information = 2 * design.T @ design / NOISE**2
     precision = information + prior_precision
     mean = np.linalg.solve(precision, information @ w + prior_precision @ prior_mean)
@@ -51,7 +51,7 @@ def diagonal_covariance(information, prior_precision):
     return np.diag(1 / np.diag(information + prior_precision))
 
 
-# Each is built once, since tracing is what takes time here.
+# Build each learner once, since tracing takes most of the time.
 @functools.cache
 def regressor(module, **settings):
     problem = Problem("regression", (3,), 1, 80, 2)
@@ -75,7 +75,7 @@ def test_reaches_its_exact_fixed_point_on_a_linear_model_and_from_a_carried_prio
         expected = np.diag(information + precision)
         np.testing.assert_allclose(state["precision"][0, 0], expected, rtol=0.01)
         assert np.abs((state["mean"][0, 0] - exact) * np.sqrt(expected)).max() < 0.2
-        # What was carried is the prior of the next task, as it is.
+        # The carried posterior is the unchanged prior of the next task.
         precision = np.diag(state["precision"][0, 0].astype(float))
         mean = state["mean"][0, 0].astype(float)
 
@@ -92,7 +92,7 @@ EXACT = {"alpha": 0.5, "beta": 0.1, "epochs": 300, "initial_precision": (2.0,)}
     [("hessian", 0), pytest.param("hessian", 2, marks=pytest.mark.long), ("squares", 0)],
 )
 def test_von_and_ogn_reach_the_exact_posterior_of_a_linear_model(curvature, draws):
-    """A Hessian is exact for any residuals, the squares at the mean for those of no_spread."""
+    """A Hessian is exact for any residuals; squares at the mean need those of no_spread."""
     learner, key = regressor(vogn, **EXACT, curvature=curvature, draws=draws), seeds.block([0], "f")
     state, precision, mean = learner.init(key), np.eye(4), np.zeros(4)
     for task in range(2):
@@ -119,7 +119,7 @@ def posterior_mean(batch, prior_precision, prior_mean):
 
 @pytest.mark.long
 def test_vadam_reaches_the_exact_mean_and_a_precision_that_knows_only_the_whole_gradient():
-    """At the optimum the gradient of all rows is that of the prior, the other way."""
+    """At the optimum, the gradients of rows and prior cancel."""
     settings = {"alpha": 0.003, "beta": 0.05, "momentum": 0.9, "epochs": 3000, "draws": 0}
     learner = regressor(vogn, **golden.VADAM, **settings, prior_sd=0.2)
     key = seeds.block([0], "vadam")
@@ -176,7 +176,7 @@ DRAWS = 3
 
 @pytest.fixture(params=MODELS)
 def network(request):
-    """(model, parameters [1, 2 DRAWS, P], rows with the last one masked, gradients of each)."""
+    """Return a model, parameters [1, 2 DRAWS, P], rows with the last masked, and gradients."""
     model = MODELS[request.param](Problem("classification", (4, 4, 1), 3, 6, 1))
     rng = np.random.default_rng(0)
     parameters = tf.constant(0.4 * rng.normal(size=(1, 2 * DRAWS, model.size)), tf.float32)
@@ -295,7 +295,7 @@ def test_each_task_starts_with_its_own_precision_and_means():
 
 
 def test_ivon_starts_from_the_posterior_and_adds_the_priors_precision():
-    """Its rate is alpha times the first precision of an example, with that of the first prior."""
+    """Its rate is alpha times the first precision of an example, including the first prior's."""
     ivon = {**golden.IVON, "draws": 1, "initial_precision": (0.5,), "alpha": 0.2, "prior_sd": 0.5}
     settings, model = vogn.Settings(**ivon), mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
     state = classifier(**ivon).init(KEY)

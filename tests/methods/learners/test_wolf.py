@@ -1,7 +1,7 @@
 """The weighted-likelihood filter, a setting of linear-gaussian: golden numbers and limits.
 
-Golden numbers marked so are those of the reference code of duranmartin2024wolf on inputs given by
-formulas; the others are of the formulas in NumPy.
+Golden numbers marked so are from the reference code of duranmartin2024wolf on inputs given by
+formulas; the others are from a NumPy implementation of the formulas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROWS = [1, 31, 61, 119]
 
 
 def built(drift: float = 0.0, **fields):
-    """The filter without a bias; with `drift` added to the variances before every row."""
+    """Return the filter without a bias; `drift` is added to the variances before every row."""
     made = {"noise_sd": 0.5, "bias": False, "prior_variance": 1 + drift} | fields
     learner = linear_gaussian.build(linear_gaussian.Settings(**made), PROBLEM)
     if not drift:
@@ -122,7 +122,7 @@ def observed(learner, target):
 
 @pytest.mark.parametrize("weight", ["imq", "md"])
 def test_the_evidence_of_any_target_is_bounded_and_so_is_what_it_moves(weight):
-    """At an infinite error the evidence is -c^2 / (2 R) for imq, -c^2 / 2 for md: -8."""
+    """At an infinite error the evidence is -c^2 / (2 R) for imq and -c^2 / 2 = -8 for md."""
     bayes, score = (
         built(weight=weight, threshold={"imq": 2, "md": 4}[weight], evidence=evidence)
         for evidence in ("bayes", "score")
@@ -135,7 +135,7 @@ def test_the_evidence_of_any_target_is_bounded_and_so_is_what_it_moves(weight):
 
 
 def test_the_evidence_is_the_integral_of_the_weighted_likelihood():
-    """By quadrature over one coefficient; x = (0, 1) leaves the other out."""
+    """Quadrature over one coefficient; x = (0, 1) excludes the other one."""
     power = 1 / (1 + (3.0 / 2) ** 2)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     theta, width = 8 * nodes, 8 * weights

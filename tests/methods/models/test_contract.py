@@ -1,3 +1,3 @@
-"""The contract over our models."""
+"""Run the contract on the package's models."""
 
 from shiftbench.contract.models import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Networks against the layers of TensorFlow that they stand for."""
+"""Networks against the equivalent TensorFlow layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learnt noise: the fitted standard deviation is that of the data."""
+"""With learnt noise, the fitted standard deviation is that of the data."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def network(noise_sd: float = 0.7) -> Model:
 
 
 def noise_alone() -> Batch:
-    """Targets that no input tells anything of: inputs are zero."""
+    """Return a batch with zero inputs, which are uninformative about the targets."""
     scales = np.array([0.3, 2.0])
     targets = 1.0 + scales * np.random.default_rng(0).normal(size=(2, ROWS, OUTPUTS))
     return Batch(np.zeros((2, ROWS, 3)), targets, np.ones((2, ROWS), bool))
 
 
 def learnt(learner: Learner) -> Gaussian:
-    """Return the prediction after a task of noise alone."""
+    """Return the prediction after a task of pure noise."""
     batch = noise_alone()
     state, info = learner.observe(learner.init(KEY), batch, KEY)
     assert all(np.isfinite(a).all() for a in (*state.values(), *info.values()))
@@ -67,7 +67,7 @@ def test_map_learns_the_standard_deviation_of_the_sample():
     [pytest.param(one, marks=pytest.mark.long if one != "flipout" else ()) for one in FAMILIES],
 )
 def test_so_does_every_family_of_mfvi(family):
-    """Biases are points: without inputs nothing is left for the posterior to say."""
+    """Biases are points, so without inputs the posterior adds no variance."""
     model = linear.build(linear.Settings(noise="learnt"), PROBLEM)
     settings = mfvi.Settings(**HOW, **FAMILIES[family], prediction_draws=4, elbo_draws=2)
     prediction = learnt(mfvi.build(settings, PROBLEM, model))

@@ -1,4 +1,4 @@
-"""Which settings of `map` go with a posterior around its estimate, and what it then offers."""
+"""Which settings of `map` allow a posterior around its estimate, and what it then offers."""
 
 from __future__ import annotations
 

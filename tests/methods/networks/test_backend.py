@@ -1,4 +1,4 @@
-"""Runs of one spec have the same bytes in every process."""
+"""Runs of one spec give the same bytes in every process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def digest_of_a_fisher() -> str:
 
 @pytest.mark.long
 def test_a_sum_of_many_terms_is_the_same_in_every_process():
-    """TensorFlow's graph optimiser gave a Fisher other last digits in each of them."""
+    """TensorFlow's graph optimiser gave a Fisher whose last digits differed between processes."""
     code = "import shiftbench\n"  # before NumPy, see shiftbench/core/instructions.py
     code += f"from {__name__} import digest_of_a_fisher\nprint(digest_of_a_fisher())"
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
@@ -54,7 +54,7 @@ def test_a_sum_of_many_terms_is_the_same_in_every_process():
 
 @pytest.mark.parametrize("compiled", [graph, fused])
 def test_quotients_and_roots_are_rounded_as_every_processor_rounds_them(compiled):
-    """And not approximated by its own instructions, as 1 / x and rsqrt were."""
+    """Processors used to approximate 1 / x and rsqrt with their own instructions."""
     x = np.linspace(0.01, 40, 5001, dtype=np.float32)
     actual = compiled(lambda x: (1.0 / x, 1.0 / (1.0 + x), inverse_sqrt(x)))(x)
     expected = 1 / x, 1 / (1 + x), np.sqrt(x) / x

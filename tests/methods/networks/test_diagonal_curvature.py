@@ -21,7 +21,7 @@ DRAWS = 2
 
 
 def some_rows(targets: np.ndarray, shape=(4, 4, 1)) -> Minibatch:
-    """Six rows, of which the last only fills up."""
+    """Return six rows, of which the last is masked."""
     inputs = np.random.default_rng(0).normal(size=(1, 1, 6, *shape))
     mask = tf.constant([[1.0, 1, 1, 1, 1, 0]])
     return Minibatch(tf.constant(inputs, tf.float32), tf.constant(targets[None]), mask)
@@ -29,7 +29,7 @@ def some_rows(targets: np.ndarray, shape=(4, 4, 1)) -> Minibatch:
 
 @pytest.fixture(params=["mlp", pytest.param("convnet", marks=pytest.mark.long)])
 def case(request) -> tuple[Model, Minibatch, tf.Tensor, tf.Tensor, np.ndarray]:
-    """A model, rows, mean and sd [1, 2, P] of two hypotheses, noise [DRAWS, P]."""
+    """Return a model, rows, mean and sd [1, 2, P] of two hypotheses, and noise [DRAWS, P]."""
     model = MODELS[request.param](Problem("classification", (4, 4, 1), 3, 6, 1))
     rng = np.random.default_rng(1)
     mean, sd = 0.4 * rng.normal(size=(1, 2, model.size)), rng.uniform(0.1, 0.3, (1, 2, model.size))
@@ -39,7 +39,7 @@ def case(request) -> tuple[Model, Minibatch, tf.Tensor, tf.Tensor, np.ndarray]:
 
 
 def packed(model: Model, noise: np.ndarray) -> tf.Tensor:
-    """The noise in the order of `estimate`: layer by layer, of the first by input."""
+    """Return the noise in the order of `estimate`: layer by layer, the first one by input."""
     parts = []
     for layer in model.layers:
         weights = noise[:, layer.weights].reshape(-1, layer.fan_in, layer.fan_out)
@@ -50,22 +50,22 @@ def packed(model: Model, noise: np.ndarray) -> tf.Tensor:
 
 
 def order_of(model: Model, noise: np.ndarray) -> tf.Tensor:
-    """The noise of DRAWS draws; of convolutions, which draw one at a time, one after the other."""
+    """Return the noise of DRAWS draws; convolutions draw one after the other."""
     if model.convolves:
         return tf.concat([packed(model, one[None]) for one in noise], 1)
     return packed(model, noise)
 
 
 def drawn(case) -> np.ndarray:
-    """The parameters [2, DRAWS, P] of hypotheses and draws."""
+    """Return the parameters [2, DRAWS, P] of hypotheses and draws."""
     _, _, mean, sd, noise = case
     return mean.numpy()[0, :, None] + sd.numpy()[0, :, None] * noise
 
 
 def derivatives(model: Model, rows: Minibatch, parameters: np.ndarray):
-    """Gradient [P] and Hessian [P, P] of the rows' log likelihood, by automatic differentiation.
+    """Return gradient [P] and Hessian [P, P] of the rows' log likelihood, by autodiff.
 
-    Hypothesis i of P equal ones gives row i.
+    Row i of the Hessian comes from the i-th of P equal hypotheses.
     """
     at = tf.constant(np.tile(parameters, (1, model.size, 1)), tf.float32)
     with tf.GradientTape() as outer:
@@ -88,7 +88,7 @@ def test_the_hessian_is_that_of_automatic_differentiation(case):
         np.testing.assert_allclose(gradients[0, h], expected, rtol=1e-3, atol=1e-5)
         expected = np.mean([-np.diag(second) for _, second in brute], axis=0)
         np.testing.assert_allclose(curvature[0, h], expected, rtol=1e-3, atol=1e-5)
-        # Only the whole Hessian has negative eigenvalues.
+        # Only the full Hessian has negative eigenvalues.
         assert (curvature.numpy() >= 0).all() and curvature.numpy().max() > 0.1
         assert min(np.linalg.eigvalsh(-second).min() for _, second in brute) < -0.01
 

@@ -29,7 +29,7 @@ def test_one_step_is_equation_52_with_heavy_ball_and_with_exponential_momentum()
 
 
 def test_one_whole_step_is_bayes_with_the_new_precision_and_not_with_the_old_of_equation_53():
-    """Rates of 1 and the exact curvature h of a quadratic: eq. 52 is Newton's step."""
+    """With rates of 1 and the exact curvature h of a quadratic, eq. 52 is Newton's step."""
     h, optimum, prior_mean = (np.array([v], "f4").reshape(1, 1, 1) for v in (3.0, 0.8, -0.5))
     mean, old, prior = (np.full((1, 1, 1), v, "f4") for v in (2.0, 7.0, 1.5))
     gradient = h * (mean - optimum)
@@ -52,7 +52,7 @@ NOISE = np.sin(
 
 
 def mean_gradient(theta: np.ndarray) -> np.ndarray:
-    """Gradient of the mean negative log likelihood of ROWS in weights [2, 2] and biases."""
+    """Return the gradient of the mean negative log likelihood of ROWS in weights and biases."""
     logits = X[list(ROWS)] @ theta[:4].reshape(2, 2) + theta[4:]
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     delta = (p - np.eye(2)[LABELS[list(ROWS)]]) / len(ROWS)
@@ -60,7 +60,7 @@ def mean_gradient(theta: np.ndarray) -> np.ndarray:
 
 
 def published_vadam(mean, prior_mean, prior_precision, first_precision, count):
-    """Khan et al. 2018, Fig. 1, with a mean of the prior and several draws, as their code."""
+    """Run Khan et al. 2018, Fig. 1, with a prior mean and several draws, as in their code."""
     alpha, gamma1, gamma2 = 0.1, 0.9, 0.7
     mu, m, s = mean, np.zeros(6), (first_precision - prior_precision) / count
     for t in range(1, STEPS + 1):
@@ -83,7 +83,7 @@ def test_vadam_is_a_loop_of_its_published_algorithm(first_precision):
     flat = [tf.constant(a.reshape(1, 1, 6), tf.float32) for a in (mean, prior_mean)]
     prior = Gaussian(flat[1], tf.fill([1, 1, 6], prior_precision))
     now = begin(rates, Gaussian(flat[0], tf.fill([1, 1, 6], first_precision)))
-    # The rows of a minibatch, and one that only fills it up.
+    # The rows of a minibatch, and a masked one.
     chosen = [*ROWS, 0]
     rows = Minibatch(
         tf.constant(X[chosen][None, None], tf.float32),

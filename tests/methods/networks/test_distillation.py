@@ -1,4 +1,4 @@
-"""Learning without forgetting against numbers of the formula, and over the heads of tasks."""
+"""Learning without forgetting against numbers of the formula, and with heads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_cross_entropy_equals_that_of_the_authors_formula():
 
 
 def test_the_gradient_is_that_of_both_terms():
-    """The teacher is the network of zero weights, whose classes have equal probabilities."""
+    """The teacher has zero weights, so its classes have equal probabilities."""
     model = linear.build(linear.Settings(), Problem("classification", (3,), 3, 4, 2))
     x, teacher = tf.constant(WEIGHTS), tf.zeros_like(WEIGHTS)
     rows = OLD.inputs.numpy()[0, 0].astype(float)
@@ -56,7 +56,7 @@ def test_the_gradient_is_that_of_both_terms():
 
 @pytest.mark.long
 def test_only_heads_of_earlier_tasks_are_held():
-    """Head 1 is taught in the second task, head 2 never: its parameters stay as they begin."""
+    """Head 1 is distilled in the second task; head 2 never is, so its parameters stay initial."""
     problem = Problem("classification", (3,), 6, 20, 3, heads=3)
     model = mlp.build(mlp.Settings(hidden=(4,)), problem)
     made = map_learner.Settings(

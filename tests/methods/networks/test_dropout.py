@@ -1,4 +1,4 @@
-"""Dropout against closed forms: the variance of a linear model's outputs, and its mean."""
+"""Dropout against closed forms of the mean and variance of a linear model's outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_mc_dropout_of_a_linear_model_has_its_known_moments():
 
 
 def test_rows_have_masks_of_their_own():
-    """Two rows with the same inputs differ in one draw; hypotheses share the masks."""
+    """Rows with equal inputs differ within one draw; hypotheses share the masks."""
     model = linear.build(linear.Settings(), Problem("regression", (50,), 1, 2, 1))
     parameters = tf.ones([1, 2, model.size])
     drawn = dropout.draws(Dropout(0.5, 0.0), model, parameters)(KEY[:1], 2)
@@ -75,7 +75,7 @@ def test_a_share_acts_on_its_layers_alone(inputs, hidden):
 
 @pytest.mark.long
 def test_no_share_gives_the_bytes_of_no_dropout():
-    """Whatever the number of draws, and a share of the first layer alone is none of others."""
+    """This holds for any number of draws; with a share, the parameters differ."""
     parts = Parts()
     runs = []
     for fields in ({}, {"prediction_draws": 7, "dropout": 0.0}, {"dropout": 0.5}):
@@ -90,8 +90,9 @@ def test_no_share_gives_the_bytes_of_no_dropout():
 
 @pytest.mark.long
 def test_training_under_masks_has_the_mean_gradient_of_least_squares_with_a_ridge():
-    """E (y - w z x)^2 = (y - w x)^2 + p / (1 - p) w^2 x^2 (Wager et al. 2013): half of w is left
-    for p = 1 / 2. Masks are drawn anew at each step, so Adam on many rows ends there."""
+    """E (y - w z x)^2 = (y - w x)^2 + p / (1 - p) w^2 x^2 (Wager et al. 2013): p = 1 / 2 halves w.
+    Masks are redrawn at each step, so Adam on many rows ends there.
+    """
     problem = Problem("regression", (1,), 1, 4000, 1)
     rng = np.random.default_rng(1)
     x = rng.normal(size=(1, 4000, 1)).astype(np.float32)

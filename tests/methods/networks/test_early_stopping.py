@@ -1,4 +1,4 @@
-"""Early stopping against a plain loop over epochs, and the rows that are held back."""
+"""Early stopping against a plain loop over epochs, and the held-back rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TURN = np.array([[0.5, 9.0], [1.5, 0.2]], np.float32)
 
 
 def away(x, rows, step_seeds):
-    """Return a gradient that leads down for ever."""
+    """Return a constant gradient, so that x grows without end."""
     return -tf.ones_like(x)
 
 
@@ -55,7 +55,7 @@ def test_keeps_the_best_epoch_of_each_seed_and_hypothesis():
         assert int(end.epoch[s, h]) == best
         assert float(end.x[s, h, 0]) == ends[best - 1][s, h, 0]
         assert int(end.steps[s, h]) == 2 * min(best + patience, passes)
-    # Three stop, each elsewhere, and one goes on to the end.
+    # Three stop at different epochs, and one runs to the end.
     assert len(np.unique(end.epoch)) == 4
     assert (end.epoch.numpy() == passes).sum() == 1
 
@@ -83,7 +83,7 @@ def test_without_enough_patience_a_later_optimum_is_missed():
 
 
 def test_what_is_better_by_less_than_the_tolerance_is_no_better():
-    """A parabola's gain falls to zero towards its top: where it is below, training ends before."""
+    """A parabola's gain vanishes towards its top; training ends once it is below the tolerance."""
     rough = stopped(patience=1, tolerance=0.07)
     step = float(rough.x[1, 0, 0]) / int(rough.epoch[1, 0])
     gains = -np.diff(np.square(step * np.arange(1, PASSES + 1) - TURN[1, 0]))

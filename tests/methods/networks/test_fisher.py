@@ -1,4 +1,4 @@
-"""Memory and masks of the Fisher matrix; tests/methods/learners/test_map.py has its numbers."""
+"""Memory and masks of the Fisher matrix; its values are tested in learners/test_map.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADS, ROWS = 6, 64
 
 
 def of_sixty_outputs() -> None:
-    """All at once they took .6 GB here, and EWC on split CIFAR 12 to 23 GB."""
+    """Compute a Fisher of sixty outputs; all at once took .6 GB, and 12 to 23 GB on split CIFAR."""
     problem = Problem("classification", (32, 32, 3), 10 * HEADS, ROWS, HEADS, HEADS)
     model = convnet.build(convnet.Settings(filters=(8, 16)), problem)
     rng = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def of_sixty_outputs() -> None:
 
 @pytest.mark.long
 def test_outputs_are_taken_one_by_one_for_memory():
-    """Peak bytes of a process with the Fisher and before it."""
+    """Compare a process's peak memory before and after computing the Fisher."""
     code = "from shiftbench.evaluation.running.cost import peak_bytes\n"
     code += f"from {__name__} import of_sixty_outputs, tf\n"
     code += "tf.constant(0.0)\nprint(peak_bytes())\nof_sixty_outputs()\nprint(peak_bytes())"

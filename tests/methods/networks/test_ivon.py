@@ -1,4 +1,4 @@
-"""The steps of IVON against numbers of its public code, fixed points and a loop of the formulas."""
+"""The steps of IVON against its public code, fixed points and a loop of the formulas."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def shaped(numbers) -> tf.Tensor:
 
 
 def noise_of_step(t: int) -> tf.Tensor:
-    """The noise [S, H, K, P] of the step, numbered from 1."""
+    """Return the noise [S, H, K, P] of a step, numbered from 1."""
     return shaped(np.sin(3 * t + np.arange(1, 4)))[:, :, None]
 
 
 def logistic_steps(rates: Rates, now: Iterate, prior: Gaussian, x, y, steps: int) -> Iterate:
-    """The iterate after steps on all rows of a logistic regression without a bias."""
+    """Return the iterate after steps on all rows of a logistic regression without a bias."""
     rows, count = (tf.constant([float(len(y))]) for _ in range(2))
     for t in range(1, steps + 1):
         noise = noise_of_step(t)
         drawn = (now.mean + now.sd * noise[:, :, 0]).numpy()[0, 0].astype(float)
-        gradient = shaped(x.T @ (y - 1 / (1 + np.exp(-x @ drawn))))  # of log p
+        gradient = shaped(x.T @ (y - 1 / (1 + np.exp(-x @ drawn))))  # gradient of log p
         curvature = products_with_noise(gradient[:, :, None], now.sd, noise)
         now = step(rates, now, prior, gradient, curvature, rows, count)
     return now
@@ -45,14 +45,14 @@ def ivon(alpha) -> Rates:
 
 
 def first_task(rates: Rates, steps: int, done: float = 0.0) -> Iterate:
-    """The toy problem with h0 1, eight rows and a weight decay of .05."""
+    """Run the toy problem with h0 = 1, eight rows and weight decay .05."""
     now = begin(rates, Gaussian(shaped(W), tf.fill([1, 1, 3], 8 * 1.05)))
     now = now._replace(steps=(now.steps[0] + done,))
     return logistic_steps(rates, now, Gaussian(shaped([0.0] * 3), shaped([0.4] * 3)), X, Y, steps)
 
 
 RESCALED = 0.1 * 1.05
-"""The learning rate of the public code, times the first precision of an example."""
+"""The learning rate of the public code times the first precision of an example."""
 
 
 def near(found, expected, rtol=2e-5):
@@ -74,14 +74,14 @@ def test_five_steps_have_the_numbers_of_the_public_code():
 
 
 def test_steps_that_are_neither_rescaled_nor_corrected_have_its_numbers_too():
-    """After very many steps the correction of the momentum's bias is one."""
+    """After many steps, the bias correction of the momentum is one."""
     now = first_task(ivon(0.1), 5, done=1e6)
     near(now.mean, (0.1144482783, -0.1745962562, 0.2746949415))
     near((now.precision - 0.4) / 8, (0.9572945344, 0.9620807354, 0.9498864459))
 
 
 def test_a_second_task_has_the_first_ones_posterior_as_its_prior():
-    """Rows 1 to 4 with the labels flipped; h starts again, the scale is 1 + .4 / 4."""
+    """Rows 1 to 4 with flipped labels; h restarts, and the scale is 1 + .4 / 4."""
     first, rates = first_task(ivon(RESCALED), 5), ivon(0.1 * 1.1)
     near(first.precision, (8.0583707221, 8.0958436692, 7.9997427338))
     prior = Gaussian(first.mean, first.precision)
@@ -91,7 +91,7 @@ def test_a_second_task_has_the_first_ones_posterior_as_its_prior():
     near(now.precision, (11.8817676736, 11.9138637770, 11.7954191505))
 
 
-# Orthogonal columns, so that each parameter has a loss of its own: a / 2 (w - c)^2, on average.
+# Orthogonal columns separate the parameters: each has mean loss a / 2 (w - c)^2.
 SIGNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 CURVATURE, TARGET, DECAY = np.array([0.5, 1, 2, 1]), np.array([1, -1, 0.5, 0.3]), 0.2
 
@@ -121,7 +121,7 @@ def test_with_a_pair_of_opposite_draws_a_quadratic_ends_at_its_exact_posterior()
 
 @pytest.mark.parametrize(("beta", "expected"), [(0.01, 1.008277), (0.1, 1.078460)])
 def test_one_normal_draw_leaves_the_equilibrium_above_the_curvature(beta, expected):
-    """At the mode c = N a z^2: on average over z, by quadrature, h moves nowhere at `expected`."""
+    """At the mode c = N a z^2; averaged over z by quadrature, h is stationary at `expected`."""
     z, weights = np.polynomial.hermite_e.hermegauss(40)
     weights, count, decay = weights / weights.sum(), 10.0, 0.2
     ones = np.ones((len(z), 1, 1), "f4")
@@ -154,7 +154,7 @@ def test_a_precision_stays_positive_whatever_the_curvature(curvature):
 
 
 def test_its_estimate_is_a_loop_over_draws_and_rows():
-    """Of two hypotheses and three draws; the last two rows are masked."""
+    """Two hypotheses and three draws; the last two rows are masked."""
     model = linear.build(linear.Settings(), Problem("classification", (3,), 2, 8, 1))
     rng, draws, sd = np.random.default_rng(0), 3, 0.4
     mean, z = rng.normal(size=(2, 8)), rng.normal(size=(draws, 8))

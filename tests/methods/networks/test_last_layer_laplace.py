@@ -23,7 +23,7 @@ KEY = seeds.block([0, 1], "last layer")
 
 
 def network() -> tuple[Model, tf.Tensor, tuple[tf.Tensor, ...]]:
-    """The network of the published numbers, its parameters [1, 1, P] and its data."""
+    """Return the network of the published numbers, its parameters [1, 1, P] and its data."""
     model, numbers = tanh_network()
     x = np.stack([np.ones(8), np.sin(ROWS), np.cos(2 * ROWS)], -1)
     labels = np.array([[0, 1, 2, 0, 1, 2, 0, 1]])
@@ -43,7 +43,7 @@ def test_the_evidence_is_that_of_laplace_torch(precision, log_marginal):
 
 
 def test_the_best_prior_precision_is_near_that_of_laplace_torch_and_better():
-    """Its 1.5544337515 is where an optimiser stopped; the best one of a fine grid is ours."""
+    """laplace-torch stopped at 1.5544337515; ours is the best on a fine grid."""
     found = last_layer_laplace.fitted(*network(), None)
     np.testing.assert_allclose(found.prior_precision, [[1.5544337515]], rtol=2e-3)
     assert found.log_marginal.numpy() >= -11.4552434821 * (1 + 1e-7)
@@ -111,7 +111,7 @@ def test_a_network_without_hidden_layers_is_exact_bayesian_regression():
 
 @functools.cache
 def small(heads: int = 1, **fields):
-    """A learner of a small network for classes, and its problem."""
+    """Return a learner of a small classification network, and its problem."""
     problem = Problem("classification", (4,), 4, 20, 2, heads=heads)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
     given = {"epochs": 3, "importance": "none", "prediction": "laplace-last", **fields}

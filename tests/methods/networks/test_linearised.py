@@ -1,4 +1,4 @@
-"""Products with the Jacobian of networks against TensorFlow's own Jacobian."""
+"""Jacobian products of networks against TensorFlow's Jacobian."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_jacobian_and_products_with_it_equal_those_of_the_tape(name):
         tape.watch(x)
         expected = model.forward(point(x), tf.constant(inputs))
     whole = tape.jacobian(expected, x).numpy()
-    # A hypothesis's outputs do not depend on another's parameters.
+    # Outputs of a hypothesis do not depend on the parameters of another.
     dense = np.stack([whole[0, h, :, :, 0, h] for h in range(2)])[None]
     outputs, slopes = linearised.linearise(model, x, tf.constant(inputs))
     np.testing.assert_allclose(outputs, expected, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""AMSGrad and Nesterov's momentum against Keras, and the decay of the rate, on a quadratic."""
+"""AMSGrad and Nesterov's momentum against Keras, and rate decay, on a quadratic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS = 30
 
 
 def gradients_of(optimiser, steps=STEPS):
-    """Return the end of `optimiser`, and its gradients: a large one, then small ones."""
+    """Return the end of `optimiser` and its gradients: a large one, then small ones."""
     seen, at = [], optimisers.begin(optimiser, tf.constant(START))
     for step in range(steps):
         g = CURVATURE * at.x * (10.0 if step == 0 else 0.01)
@@ -49,7 +49,7 @@ def test_amsgrad_is_not_adam_where_gradients_fade():
 
 @pytest.mark.parametrize("name", ["adam", "amsgrad", "sgd"])
 def test_the_rate_decays_by_the_factor_each_epoch(name):
-    """Two epochs of one step: the second step has the rate times the factor."""
+    """With epochs of one step, each epoch multiplies the rate by the factor."""
     whole, _ = gradients_of(optimisers.named(name, 0.05), 1)
     one = optimisers.advance(optimisers.named(name, 0.05 * 0.5**3), whole, whole.first, 0)
     decayed = optimisers.named(name, 0.05, decay=0.5)
@@ -58,7 +58,7 @@ def test_the_rate_decays_by_the_factor_each_epoch(name):
 
 
 def test_epochs_are_counted_by_their_steps():
-    """A rate that falls to nothing after the first epoch leaves what that one reached."""
+    """A rate that vanishes after the first epoch leaves the parameters where that epoch ended."""
     first = optimisers.named("sgd", 0.05)
     fading = first._replace(decay=1e-9)
     inputs = tf.zeros([1, 6, 1]), tf.zeros([1, 6], tf.int32), tf.ones([1, 6], tf.bool)

@@ -1,4 +1,4 @@
-"""Draws for several seeds side by side: those of TensorFlow's own functions, seed by seed."""
+"""Draws for several seeds at once equal those of TensorFlow's functions, seed by seed."""
 
 from __future__ import annotations
 

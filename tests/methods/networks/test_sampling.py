@@ -1,4 +1,4 @@
-"""Means over draws of weights: of class probabilities, and of their entropy."""
+"""Means of class probabilities and of their entropy over draws of weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INPUTS = np.random.default_rng(0).normal(size=(1, 5, 2)).astype(np.float32)
 
 
 def predicted(weights):
-    """The predictive of a model whose k-th draw has weights[k], and each draw's probabilities."""
+    """Return the predictive of a model whose k-th draw is weights[k], and its probabilities."""
     model = linear.build(linear.Settings(), PROBLEM)
     drawn = tf.constant(weights[:, None, None].astype(np.float32))
 
@@ -59,7 +59,7 @@ def test_signs_are_those_of_the_normal_draws_that_follow(number, others):
 @pytest.mark.parametrize("draws", [1, 3])
 @pytest.mark.parametrize("rows", [5, 12_000], ids=["one piece", "two pieces"])
 def test_a_network_is_traced_once(draws, rows):
-    """However many draws and pieces of the data there are: tracing costs more than the numbers."""
+    """This holds for any number of draws and data pieces, since tracing is expensive."""
     model, traced = linear.build(linear.Settings(), PROBLEM), []
     draw = sampling.gaussian(tf.zeros([1, 2, model.size]), tf.ones([1, 2, model.size]))
 
@@ -78,7 +78,7 @@ def test_a_network_is_traced_once(draws, rows):
 
 @pytest.mark.parametrize("draws", [1, 2, 5])
 def test_sums_from_the_first_draw(draws):
-    """Against NumPy: the first value, and the sums over draws of offsets and of their squares."""
+    """Compare with NumPy: the first value, and sums of offsets and of their squares over draws."""
     seeds = np.arange(6, dtype=np.int32).reshape(3, 2)
 
     def value(draw_seeds):

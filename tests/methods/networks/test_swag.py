@@ -78,7 +78,7 @@ def test_a_look_sees_the_mean_so_far_and_changes_no_byte_of_the_end():
         for share in (Fraction(4, 18), Fraction(11, 18), Fraction(1)):
             with loop_checkpoint.look(share):
                 seen.append(learner.observe(first, batch, KEY)[0])
-    # 3 steps an epoch: before the first snapshot, after one of them, and at the end.
+    # With 3 steps per epoch: before the first snapshot, after one, and at the end.
     for looked, epochs in zip(seen, (None, 3), strict=False):
         assert not looked["variance"].any() and looked["mean"].any()
         if epochs:

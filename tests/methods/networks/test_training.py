@@ -38,7 +38,7 @@ def begin(path=True):
 
 
 def by_hand(steps, rate, weight, anchor):
-    """Adam in double precision: the end, and the sum of -(loss's gradient) * change."""
+    """Run Adam in double precision; return the end and the sum of -(gradient) * change."""
     x, first, second, path = START[0, 0].astype(float), 0.0, 0.0, 0.0
     for t in range(1, steps + 1):
         g = CURVATURE * x
@@ -67,7 +67,7 @@ def test_path_is_the_loss_drop_up_to_half_the_curvature_of_the_steps(rate, steps
     run = tf.function(lambda: descend(quadratic, begin(), DATA, KEY, steps, 1, Adam(rate))[0])
     end = run()
     loss = [0.5 * (CURVATURE * np.square(x)).sum() for x in (START, end.x)]
-    # Known: each of Adam's steps is at most about `rate`; -g d exceeds the drop by d H d / 2.
+    # Each of Adam's steps is at most about `rate`; -g d exceeds the drop by d H d / 2.
     excess = float(tf.reduce_sum(end.path[0])) - (loss[0] - loss[1])
     assert loss[1] < 0.05 * loss[0]
     assert 0 < excess < 0.5 * CURVATURE.sum() * rate**2 * steps
@@ -112,7 +112,7 @@ def test_pieces_give_the_outputs_and_the_gradient_of_the_flat_vector():
 
 @pytest.mark.parametrize("optimiser", [Adam(0.05, decay=0.9), Sgd(0.05, decay=0.9)])
 def test_a_repetition_with_fewer_minibatches_ends_as_it_does_alone(optimiser):
-    """Eight rows beside nine, in minibatches of four: its third one is empty."""
+    """Of two repetitions with eight and nine rows, the first has an empty third minibatch."""
     mask = np.ones((2, 9), bool)
     mask[0, 8] = False
     inputs = np.random.default_rng(0).normal(size=(2, 9, 3)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Units that are made new, against the definitions in NumPy."""
+"""Renewal of units against the definitions in NumPy."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MASK = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], np.float32)
 
 
 def begun() -> Descent:
-    """Weights, with moments of one."""
+    """Return an initial Descent with moments of one."""
     x = tf.constant(glorot(MODEL, KEY))
     x += 0.1 * tf.cast(MODEL.is_bias(), tf.float32)
     return Descent(x, tf.ones_like(x), tf.ones_like(x), tf.ones([S, 1, 1], tf.int32))
 
 
 def hidden(x: tf.Tensor, inputs: np.ndarray = X) -> tf.Tensor:
-    """The outputs of all hidden units [S, 1, n, U]."""
+    """Return the outputs of all hidden units [S, 1, n, U]."""
     found, exact = [], point(x)
 
     def linear(layer, values):
@@ -49,7 +49,7 @@ def step(renewal: Renewal, at: Descent, units: Units, number: int = 0):
 
 
 def matrices(x: np.ndarray, s: int) -> list[np.ndarray]:
-    """The weights of each layer of a repetition."""
+    """Return the weights of each layer of a repetition."""
     flat = np.asarray(x)[s, 0]
     return [flat[one.weights].reshape(one.fan_in, one.fan_out) for one in MODEL.layers]
 
@@ -74,7 +74,7 @@ def test_utilities_are_traces_of_contributions():
 
 
 def after_replacement():
-    """States before and after one unit of each layer is replaced, the second at number 2."""
+    """Return the states before and after one unit per layer is replaced, and the new units."""
     at, units = begun(), unit_renewal.none_seen(MODEL, S)
     for number in range(2):
         at, units = step(Renewal(0.0, 2, 0.9), at, units, number)
@@ -96,7 +96,7 @@ def test_the_unit_of_least_utility_is_made_new():
         first, second = worst[0], worst[1] - 4
         assert not np.isclose(old_w[0][:, first], new_w[0][:, first]).any()
         assert np.abs(new_w[0][:, first]).max() <= 1.0  # Glorot's bound, root of 6 / (2 + 4)
-        # Its outgoing weights are 0, but for that to the new unit of the next layer.
+        # Outgoing weights of a new unit are 0, except to the new unit of the next layer.
         assert (np.delete(new_w[1][first], second) == 0).all()
         assert (new_w[2][second] == 0).all()
         kept = np.delete(np.delete(new_w[1], first, 0), second, 1)

@@ -14,7 +14,7 @@ HOW = upgd.Upgd(0.1, 0.9, 0.0, 0.01)
 
 
 def stepped(w, gradients, how=HOW, noise=0.0):
-    """The state after steps down these gradients, of one repetition."""
+    """Return the state of one repetition after steps along these gradients."""
     x = tf.constant(w, tf.float64)[None, None]
     at = upgd.Utilities(x, tf.zeros_like(x), tf.zeros([1, 1, 1], tf.int32))
     for g in gradients:
@@ -31,9 +31,9 @@ def test_three_steps_are_those_of_the_authors_code():
 
 
 def test_a_harmful_weight_is_not_protected_where_none_is_useful():
-    # g w > 0 for both: without them the loss would fall, most of all without the second.
+    # g w > 0 for both: the loss would fall without them, most of all without the second.
     at = stepped([1.0, 1.0], [[0.1, 1.0]])
-    # The trace is a tenth of the utility, and is corrected by 1 / .1, where its maximum is not.
+    # The trace is a tenth of the utility and is corrected by 1 / .1; its maximum is not.
     free = 1 / (1 + np.exp([-1.0, -10.0]))
     np.testing.assert_allclose(at.x[0, 0], 0.999 - 0.1 * np.array([0.1, 1.0]) * free)
 
@@ -41,7 +41,7 @@ def test_a_harmful_weight_is_not_protected_where_none_is_useful():
 def test_noise_is_inside_the_rate_and_useful_weights_have_less_of_it():
     how = upgd.Upgd(0.1, 0.0, 2.0)
     at = stepped([1.0, 0.0], [[-1.0, 0.0]], how, noise=1.0)
-    # The first has the largest utility, the second none.
+    # The first parameter has the largest utility, the second one none.
     useful, useless = 1 - 1 / (1 + math.exp(-1.0)), 0.5
     np.testing.assert_allclose(at.x[0, 0], [1.0 - 0.1 * (-1.0 + 2.0) * useful, -0.2 * useless])
 

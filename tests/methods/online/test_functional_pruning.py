@@ -1,4 +1,4 @@
-"""R-FPOP: against all segmentations of short series, and against known segments."""
+"""R-FPOP against all segmentations of short series, and against known segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.methods.online import functional_pruning
 
 
 def segment_cost(y, threshold):
-    """min over mu of the biweight losses: some values in order are near mu, the others are not."""
+    """Return min over mu of the biweight losses; inliers are contiguous in sorted order."""
     y = np.sort(y)
     costs = [len(y) * threshold**2]
     for first, last in combinations(range(len(y) + 1), 2):
@@ -23,7 +23,7 @@ def segment_cost(y, threshold):
 
 
 def enumerated(y, threshold, penalty):
-    """The lowest cost of all segmentations, and all starts of the last segment that have it."""
+    """Return the lowest cost of all segmentations, and all optimal starts of the last segment."""
     n, found = len(y), []
     for number in range(n):
         for changes in combinations(range(1, n), number):
@@ -41,7 +41,7 @@ def segmented(y, threshold, penalty):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_segmentation_is_the_best_of_all(seed):
-    """Cost, level and last change after every value; with outliers, ties of equal values too."""
+    """Check cost, level and last change after every value, with outliers and tied values."""
     random = np.random.default_rng(seed)
     y = random.normal(size=9) + np.repeat([0, 4, 1], [3, 4, 2])
     y[random.integers(9)] += 20
@@ -59,7 +59,7 @@ def test_the_segmentation_is_the_best_of_all(seed):
 
 
 def test_no_outlier_is_a_change_and_a_jump_is():
-    """One value costs at most K^2 = 9, less than the penalty 2 log 400 = 12."""
+    """One outlier costs at most K^2 = 9, less than the penalty 2 log 400 = 12."""
     y = np.random.default_rng(3).normal(size=400)
     y[250:] += 3
     y[[40, 120, 121, 300]] = 50, -80, 90, -50
@@ -69,7 +69,7 @@ def test_no_outlier_is_a_change_and_a_jump_is():
 
 
 def test_a_wide_threshold_is_least_squares():
-    """Without a bound of the loss, the cost is that of dynamic programming over all changes."""
+    """With an unbounded loss, the cost is that of dynamic programming over all changes."""
     y = np.random.default_rng(4).normal(size=60) + np.repeat([0, 2, -1], 20)
     penalty, n = 6.0, len(y)
     lowest = np.zeros(n + 1)
@@ -82,7 +82,7 @@ def test_a_wide_threshold_is_least_squares():
 
 
 def learn(y, **settings):
-    """The learner, its last state, and its info after each value."""
+    """Return the learner, its last state, and its info after each value."""
     problem = Problem("regression", (0,), 1, 1, len(y))
     learner = robust_fpop.build(robust_fpop.Settings(**settings), problem)
     seeds = np.zeros((1, 2), int)
@@ -95,7 +95,7 @@ def learn(y, **settings):
 
 
 def test_the_learner_ends_with_the_segmentation_of_the_whole_series():
-    """In any units; changes are counted back from the last value."""
+    """This holds in any units; changes are counted back from the last value."""
     random = np.random.default_rng(5)
     y = 1e5 + 2e3 * (random.normal(size=300) + np.repeat([0, 6, 2], 100))
     scale = functional_pruning.scale_of(y)

@@ -1,4 +1,4 @@
-"""Closed forms of the expected losses, against quadrature, sampling and differences."""
+"""Closed forms of expected losses against quadrature, sampling and differences."""
 
 from __future__ import annotations
 

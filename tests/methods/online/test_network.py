@@ -46,28 +46,28 @@ def row(problem=REALS, n=1) -> Batch:
 
 
 def middle(learner):
-    """A state with different means and spreads everywhere."""
+    """Return a state with different means and sds everywhere."""
     rng, state = np.random.default_rng(5), learner.init(KEY)
     shape = state["mean"].shape
     return state | {"mean": rng.normal(size=shape), "sd": rng.uniform(0.2, 0.9, shape)}
 
 
 def forward(theta, x):
-    """f(x), written with matrices; theta [..., P]."""
+    """Return f(x), written with matrices; theta [..., P]."""
     w = theta[..., : HIDDEN * D].reshape(*theta.shape[:-1], HIDDEN, D)
     c, v = theta[..., HIDDEN * D : HIDDEN * (D + 1)], theta[..., HIDDEN * (D + 1) : -1]
     return theta[..., -1] + (v * np.maximum(w @ x + c, 0)).sum(-1)
 
 
 def slopes(function, at):
-    """Central differences of a function of a vector."""
+    """Return central differences of a function of a vector."""
     steps = 1e-6 * np.eye(len(at))
     return np.array([(function(at + e) - function(at - e)) / 2e-6 for e in steps])
 
 
 @pytest.mark.parametrize("problem", [REALS, CLASSES], ids=["squared", "hinge"])
 def test_draws_of_a_linear_predictor_have_its_closed_forms_as_mean(problem):
-    """In 4 standard errors, of the expected loss and of every gradient."""
+    """Expected loss and gradients agree within 4 standard errors."""
     exact, drawn = (
         oga_el.build(oga_el.Settings(loss_draws=k, step_size=0.1), problem) for k in (0, 20_000)
     )
@@ -107,7 +107,7 @@ def test_score_and_gradient_of_the_network_are_those_of_matrices():
 
 
 def test_gradients_are_those_of_the_mean_over_draws():
-    """Of the mean loss of fixed draws, as a function of mean and sd."""
+    """Compare with differences of the mean loss of fixed draws in mean and sd."""
     learner = oga_el.build(oga_el.Settings(hidden=HIDDEN, loss_draws=6, step_size=1e-3), REALS)
     state, batch = middle(learner), row()
     after, info = learner.observe(state, batch, KEY)
@@ -132,7 +132,7 @@ def test_gradients_are_those_of_the_mean_over_draws():
 
 
 def test_the_expected_loss_of_active_units_is_that_of_a_product_of_gaussians():
-    """Where units are on for certain, E f and var f have closed forms; in 4 standard errors."""
+    """If units are always active, E f and var f have closed forms; within 4 standard errors."""
     learner = svb.build(svb.Settings(hidden=HIDDEN, loss_draws=50_000), REALS)
     state, batch = middle(learner), row()
     state["mean"][..., HIDDEN * D : HIDDEN * (D + 1)] = 30.0
@@ -147,14 +147,14 @@ def test_the_expected_loss_of_active_units_is_that_of_a_product_of_gaussians():
         variance = ((v**2 + v2) * (unit**2 + spread) - (v * unit) ** 2).sum()
         variance += state["sd"][s, 0, -1] ** 2
         expected = (y - m[-1] - v @ unit) ** 2 + variance
-        # The score is near normal, so that of a square the variance is 2 var^2 + 4 var mean^2.
+        # The score is near normal, so the variance of its square is 2 var^2 + 4 var mean^2.
         error = np.sqrt((2 * variance**2 + 4 * variance * (expected - variance)) / 50_000)
         assert info["expected_loss"][s, 0] == pytest.approx(expected, abs=4 * error)
         assert error < 0.02 * expected
 
 
 def test_a_network_that_starts_at_zero_moves_nothing_but_its_last_bias():
-    """The paper starts at m = 0, where OGA predicts a constant for ever."""
+    """The paper starts at m = 0, where OGA predicts a constant forever."""
     learner = oga.build(oga.Settings(hidden=HIDDEN), REALS)
     state = learner.init(KEY)
     state["mean"][:] = 0
@@ -164,7 +164,7 @@ def test_a_network_that_starts_at_zero_moves_nothing_but_its_last_bias():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_sd_stays_in_the_box_whatever_the_draws(name):
-    """Single draws give negative curvatures, which would raise sd without end."""
+    """Single draws give negative curvatures, which would raise sd without bound."""
     learner, _ = Parts().learner(name, hidden=HIDDEN, loss_draws=1)
     batch = Batch(*(np.repeat(array, 200, axis=1) for array in row()))
     batch = batch._replace(inputs=batch.inputs[..., :2])

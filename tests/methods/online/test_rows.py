@@ -1,4 +1,4 @@
-"""Blocks of rows: to the byte what their rows give one by one, for all that have them."""
+"""Blocks of rows give the same bytes as their rows one by one, for all learners with blocks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CASES = [
 
 
 def assembled(inner: str, outer: str):
-    """A pipeline as a run has it, and its problem."""
+    """Return a pipeline as assembled by a run, and its problem."""
     own, problem = LEARNERS[inner]
     return pipeline.assemble([*COMBINATORS[outer], own], None, problem), problem
 
@@ -122,7 +122,7 @@ def test_a_thousand_rows_of_one_repetition_among_many_and_in_pieces(outer):
 
 @pytest.mark.parametrize("leak", ["of its target", "of the next row"])
 def test_a_leak_is_caught(leak):
-    """Of a learner whose compiled loop sees too much, in the predictions or in what it learns."""
+    """The compiled loop of this learner looks ahead, in its predictions or in its updates."""
     learner, problem = assembled("linear-gaussian", "beam")
 
     def leaking(state, batch, drift_first):

@@ -1,4 +1,4 @@
-"""Widened Gaussians of full covariance against densities on a grid."""
+"""Broadened full-covariance Gaussians against densities on a grid."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ KINDS = ("temper", "temper-prior", "geometric", "diffuse", "ou")
 
 
 def on_grid(how: Broadening) -> np.ndarray:
-    """The widened density, by its definition, normalised on the grid."""
+    """Return the broadened density from its definition, normalised on the grid."""
     q = stats.multivariate_normal(MEAN, COVARIANCE).pdf(GRID)
     p0 = stats.multivariate_normal([PRIOR_MEAN] * 2, PRIOR_VARIANCE * np.eye(2)).pdf(GRID)
     if how.kind == "diffuse":
         noise = stats.multivariate_normal([0, 0], how.variance * np.eye(2)).pdf(GRID)
         wide = signal.fftconvolve(q, noise, mode="same")
     elif how.kind == "ou":
-        # Of beta x + (1 - beta) m0 + noise, as a point of the process is drawn.
+        # Density of beta x + (1 - beta) m0 + noise, as a point of the process is drawn.
         scaled = stats.multivariate_normal(MEAN, COVARIANCE).pdf(
             (GRID - (1 - how.beta) * PRIOR_MEAN) / how.beta
         )

@@ -15,7 +15,7 @@ P = 14
 
 
 def gaussian(seed=0):
-    """mean [2, 1, P] and precision, float64."""
+    """Return mean [2, 1, P] and precision, in float64."""
     rng = np.random.default_rng(seed)
 
     def factor(n):
@@ -28,7 +28,7 @@ def gaussian(seed=0):
 
 
 def dense(precision):
-    """The matrix [2, 1, P, P]."""
+    """Return the precision as a matrix [2, 1, P, P]."""
     whole = np.asarray(precision.ridge)[..., None, None] * np.eye(P)
     first = 0
     for a, b in zip(precision.left, precision.right, strict=True):
@@ -63,7 +63,7 @@ def test_products_and_determinant_equal_dense_ones():
 def test_draws_have_the_covariance():
     mean, precision = gaussian()
     noise = np.broadcast_to(np.eye(P), (2, 1, P, P))
-    # A linear map of the noise: its matrix tells the covariance without Monte Carlo.
+    # The noise is mapped linearly, so the matrix of the map gives the covariance.
     drawn = family.sample(tf.constant(mean), family.spectrum(precision), tf.constant(noise))
     root = drawn.numpy() - mean[..., None, :]
     covariance = np.linalg.inv(dense(precision))
@@ -84,7 +84,7 @@ def test_divergence_equals_tfp():
 
 
 def pair(left, right, ridge=0.0):
-    """A precision of one layer, from its factors."""
+    """Return a precision of one layer from its factors."""
     factors = ((tf.constant(one, tf.float64),) for one in (left, right))
     return family.Precision(*factors, tf.constant(ridge, tf.float64))
 
@@ -94,7 +94,7 @@ def test_nearest_pair_is_that_of_martens_and_grosse_with_the_trace_of_the_sum():
     second = pair([[1, 0.2], [0.2, 3]], np.diag([0.5, 0.25]), 0.5)
     found = family.nearest_pair(first, second)
     left, right = found.left[0].numpy(), found.right[0].numpy()
-    # pi = 2.3094010768, from another implementation, whose B is not scaled.
+    # pi = 2.3094010768 is from another implementation, which does not scale B.
     np.testing.assert_allclose(0.2 / left[0, 1], 2.3094010768, rtol=1e-9)
     np.testing.assert_allclose(
         left, [[2.4330127019, 0.0866025404], [0.0866025404, 2.2990381057]], rtol=1e-9
@@ -110,7 +110,7 @@ def test_a_sum_of_equal_terms_or_with_nothing_is_exact():
     twice = family.nearest_pair(precision, precision)
     np.testing.assert_allclose(dense(twice), 2 * dense(precision), rtol=1e-9, atol=1e-12)
     zeros = tuple(tf.zeros_like(one) for one in precision.right)
-    # A network whose gradients vanish has inputs all the same.
+    # A network with vanishing gradients still has inputs.
     nothing = family.Precision(precision.left, zeros, tf.zeros_like(precision.ridge))
     for both in ((precision, nothing), (nothing, precision)):
         np.testing.assert_allclose(dense(family.nearest_pair(*both)), dense(precision), rtol=1e-9)

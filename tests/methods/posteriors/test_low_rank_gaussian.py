@@ -1,4 +1,4 @@
-"""Low rank plus diagonal against dense matrices."""
+"""Low-rank plus diagonal precisions against dense matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P, L = 6, 2
 
 
 def gaussian(seed=0):
-    """mean [2, 1, P], low_rank [2, 1, P, L], diagonal [2, 1, P], float64."""
+    """Return mean [2, 1, P], low_rank [2, 1, P, L] and diagonal [2, 1, P], in float64."""
     rng = np.random.default_rng(seed)
     low_rank = 2 * rng.normal(size=(2, 1, P, L))
     return rng.normal(size=(2, 1, P)), low_rank, rng.uniform(0.5, 3, (2, 1, P))
@@ -28,7 +28,7 @@ def dense(low_rank, diagonal):
 def test_draws_have_the_covariance(scale):
     mean, low_rank, diagonal = gaussian()
     low_rank = scale * low_rank
-    # A linear map of the noise: its matrix tells the covariance without Monte Carlo.
+    # The noise is mapped linearly, so the matrix of the map gives the covariance.
     drawn = family.sample(mean, low_rank, diagonal, np.eye(P)[None, None]) - mean[..., None, :]
     result = np.swapaxes(drawn, -1, -2) @ drawn
     np.testing.assert_allclose(result, np.linalg.inv(dense(low_rank, diagonal)), atol=1e-12)

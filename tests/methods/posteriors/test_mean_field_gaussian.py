@@ -1,4 +1,4 @@
-"""Widened independent Gaussians against their definitions."""
+"""Broadened independent Gaussians against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The merged prior against the weighted sum of divergences that it stands for."""
+"""The merged prior against the weighted sum of divergences that it replaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shiftbench.core.interface import Broadening
 from shiftbench.methods.posteriors import mean_field_gaussian, merged_gaussian
 
 MEANS, PRECISIONS = (-1.0, 0.0, 2.0, 1.0), (1.0, 1.0, 2.0, 4.0)
-"""Of four Gaussians, the oldest first."""
+"""Means and precisions of four Gaussians, oldest first."""
 WEIGHTS = np.array([1, 2, 4, 8]) / 15
 
 
@@ -18,7 +18,7 @@ def shaped(*numbers: float) -> np.ndarray:
 
 
 def merged(means=MEANS, precisions=PRECISIONS, decay=0.5):
-    """The sums after Gaussians of one parameter each."""
+    """Return the sums after Gaussians of one parameter each."""
     first, *later = zip(map(shaped, means), map(shaped, precisions), strict=True)
     state = merged_gaussian.begin(*first)
     for one in later:
@@ -33,7 +33,7 @@ def divergence(mean, variance, prior_mean, prior_precision):
 
 @pytest.mark.parametrize("q", [(0.3, 0.7), (-2.0, 5.0)])
 def test_a_weighted_sum_of_divergences_is_one_plus_a_constant_for_any_q(q):
-    """Weights 8, 4, 2 and 1 of 15; P, M and the constant are the golden numbers of the formula."""
+    """Weights 8, 4, 2 and 1 out of 15; P, M and the constant are golden numbers of the formula."""
     mean, precision = (float(a) for a in map(np.squeeze, merged_gaussian.moments(merged())))
     assert precision == pytest.approx(2.8666666667, rel=1e-6)
     assert mean == pytest.approx(1.0930232558, rel=1e-6)

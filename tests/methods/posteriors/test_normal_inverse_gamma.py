@@ -24,7 +24,7 @@ def row_learnt(x, y, scale, mean, root):
 
 
 def learnt(x, y, mean, covariance, a, b):
-    """The posterior after the rows x [n, d, p], y [n, d]: mean, covariance, a, b."""
+    """Return mean, covariance, a and b after the rows x [n, d, p], y [n, d]."""
     mean, root = mean.copy(), np.linalg.cholesky(covariance)
     d = x.shape[1]
     for design, target in zip(x, y, strict=True):
@@ -84,7 +84,7 @@ def test_the_order_of_rows_does_not_matter():
 
 
 def test_the_posterior_of_the_mean_is_a_t_by_quadrature():
-    """d = p = 1: the density of mu, integrated over s2 and normalised, on a grid."""
+    """With d = p = 1, the density of mu on a grid, integrated over s2 and normalised."""
     x, y = data(1, 1, 5)
     mean, covariance, a, b = learnt(x, y, np.array([0.5]), np.array([[2.0]]), 1.5, 0.7)
     mu, log_s2 = np.linspace(-8, 9, 801)[:, None], np.linspace(-4, 9, 801)
@@ -103,7 +103,7 @@ def test_the_posterior_of_the_mean_is_a_t_by_quadrature():
 @pytest.mark.parametrize("size", [1e6, 1e12])
 @pytest.mark.parametrize("p", [1, 2])
 def test_huge_regressors_leave_a_covariance(size, p):
-    """A value of 1e12 is a regressor of the next row; rounding must not turn variances negative."""
+    """A value of 1e12 is a regressor of the next row; rounding must not make variances negative."""
     x, y = data(1, p, 20)
     x *= size
     mean, covariance, _, b = learnt(x, y, np.zeros(p), np.eye(p), 1.0, 1.0)

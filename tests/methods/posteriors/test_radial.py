@@ -1,4 +1,4 @@
-"""Radial densities against quadrature, sampling and the known values of their divergence."""
+"""Radial densities against quadrature, sampling and known values of their divergence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.methods.posteriors.radial import Block
 
 
 def draws(blocks, k, seed=0):
-    """Radial noise [1, 1, k, P]."""
+    """Return radial noise [1, 1, k, P]."""
     rng = np.random.default_rng(seed)
     size = sum(block.size for block in blocks)
     normals = rng.normal(size=(1, 1, k, size)).astype(np.float32)
@@ -45,7 +45,7 @@ def test_least_at_the_prior_in_both_parameters():
     with tf.GradientTape() as tape:
         q = [tf.constant(np.float32(a))[None, None] for a in prior]
         tape.watch(q)
-        # Noise in pairs of opposite directions: the gradient in the mean is exactly zero.
+        # Noise in opposite pairs: the gradient in the mean is exactly zero.
         eps = draws(blocks, 200)
         eps = tf.concat([eps, -eps], 2)
         actual = radial.divergence(*q, *q, eps, np.ones(90, np.float32), blocks)
@@ -53,7 +53,7 @@ def test_least_at_the_prior_in_both_parameters():
     assert actual.numpy() == pytest.approx(0, abs=1e-4)
     sizes = np.repeat([30, 20], [30, 60])
     assert np.abs(in_mean * prior[1]).max() < 1e-2 * sizes.max()
-    # (D - 1) E direction^2 - 1 + E direction^2 = 0 for each, here from 200 directions.
+    # (D - 1) E direction^2 - 1 + E direction^2 = 0 for each, estimated from 200 directions.
     assert np.abs(np.mean(in_sd * prior[1])) < 1e-4
     assert np.abs(in_sd * prior[1]).max() < 0.6
     for scale in (0.8, 1.25):
@@ -73,7 +73,7 @@ def test_in_one_dimension_both_priors_give_the_divergence_of_normals():
 
 
 def test_divergence_to_a_normal_equals_quadrature():
-    """In three dimensions with equal sd: polar coordinates around the mean, prior N(0, I)."""
+    """Three dimensions with equal sd, in polar coordinates around the mean; prior N(0, I)."""
     size, sd = 3, 0.6
     r = np.linspace(1e-6, 10, 200_001)
     half_normal = np.sqrt(2 / np.pi) * np.exp(-(r**2) / 2)
@@ -114,7 +114,7 @@ def test_radii_are_normal_and_directions_uniform():
     sizes = np.repeat([12, 5], [24, 5])
     np.testing.assert_allclose(directions.mean(axis=0), 0, atol=0.02)
     np.testing.assert_allclose((directions**2).mean(axis=0) * sizes, 1, atol=0.05)
-    # Fourth moment of a coordinate of a uniform direction: 3 / (D (D + 2)).
+    # The fourth moment of a coordinate of a uniform direction is 3 / (D (D + 2)).
     fourth = (directions**4).mean(axis=0) * sizes * (sizes + 2) / 3
     np.testing.assert_allclose(fourth, 1, atol=0.12)
     covariance = np.cov(directions.T) * np.sqrt(np.outer(sizes, sizes))
@@ -137,12 +137,12 @@ def test_parameters_that_do_not_count_add_nothing():
 
 
 def shells(size, centre, sd, prior_mean, prior_sd, published=False):
-    """E_q of -log q and of -log p by quadrature over radius and directions around q's mean.
+    """Return E_q of -log q and of -log p by quadrature over radius and direction.
 
-    Directions of two or three dimensions on a grid, of one two points; all in double precision
-    and from the definition alone: |r| has twice a normal's density, directions are uniform.
+    Directions form a grid in two or three dimensions, and are two points in one. All is in double
+    precision from the definition: |r| has the half-normal density, and directions are uniform.
     """
-    # Dense near zero, where log r has its pole.
+    # The grid is dense near zero, where log r has its pole.
     r = np.geomspace(1e-8, 9, 4001)
     weight = np.sqrt(2 / np.pi) * np.exp(-(r**2) / 2)
     angle = (np.arange(60) + 0.5) / 60 * 2 * np.pi
@@ -186,7 +186,7 @@ def test_the_density_integrates_to_one_and_eq_44_does_not(size, mean, sd):
     values = np.float32(mean + np.array(sd) * r[:, None, None] * directions)
 
     def mass(density):
-        """In polar coordinates, where the pole of 1 / R is none."""
+        """Integrate the density in polar coordinates, where 1 / R has no pole."""
         at = np.exp(radial.log_density(values, centre, scale, blocks, density)).mean(axis=1)
         shell = 2 * (np.pi * r) ** (size - 1) * np.prod(sd)
         return integrate.simpson(shell * at, x=r)
@@ -213,12 +213,12 @@ def test_entropy_and_cross_entropy_equal_quadrature(
         assert np.mean(actual) == pytest.approx(
             exact, abs=4 * float(np.std(actual)) / 400_000**0.5 + 1e-3
         )
-    # The divergence of training: exact but for E log R, so with fewer draws.
+    # The divergence used in training is exact except for E log R, so fewer draws suffice.
     full = kl(mean, sd, prior_mean, prior_sd, blocks, k=100_000, density=density)
     missing = (size - 1) * radial_log_mean() if published else 0.0
     assert full == pytest.approx(cross - entropy + missing, abs=0.02)
 
 
 def radial_log_mean():
-    """E log |r|: what eq. 44 lacks of it, a constant, is not in the divergence either."""
+    """Return E log |r|, the constant that eq. 44 and the divergence omit."""
     return float(-0.5 * (np.euler_gamma + np.log(2)))

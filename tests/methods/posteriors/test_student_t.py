@@ -1,4 +1,4 @@
-"""Student's t scores against scipy's density and quadrature."""
+"""Student's t scores against SciPy's density and quadrature."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_constant_is_that_of_log_gammas(d, df):
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_constant_tends_to_that_of_a_gaussian(d):
-    """With an error of d (d - 2) / (4 df); log gammas of 1e12 would be 2e-4 off."""
+    """The error is d (d - 2) / (4 df); differences of log gammas of 1e12 would be off by 2e-4."""
     for df in (1e8, 1e12):
         gap = student_t.log_constant(df, d) + d / 2 * np.log(2 * np.pi)
         assert gap == pytest.approx(d * (d - 2) / (4 * df), abs=1e-14)
@@ -69,7 +69,7 @@ def test_the_integral_is_quadrature(d, df, beta):
 
 
 def test_the_integral_of_the_authors_code_falls_with_the_run_length():
-    """By nu p beta / 2, where beta (p log nu) / 2 is right; so long runs have a bonus in l."""
+    """Its log has nu p beta / 2 in place of p log(nu) beta / 2, which favours long runs in l."""
     beta, d, log_det = 0.15, 1, 0.0
     right, theirs = [], []
     for df in (20.0, 200.0):
@@ -83,7 +83,7 @@ def test_the_integral_of_the_authors_code_falls_with_the_run_length():
 
 
 def test_the_integral_of_a_scale_matrix_in_the_plane():
-    """Without the change of variables that the other test makes."""
+    """Compare without the change of variables that the other test makes."""
     scale, df, beta = scale_of(2), 4.0, 0.3
     density = stats.multivariate_t(np.zeros(2), scale, df)
     far = 80.0
@@ -106,7 +106,7 @@ def test_the_score_is_equation_8(d):
 
 @pytest.mark.parametrize("quadratic", [0.0, 2.5, 40.0])
 def test_the_score_tends_to_the_log_density(quadratic):
-    """Up to the constant 1 / beta - 1, with an error of the order of beta."""
+    """Equal up to the constant 1 / beta - 1, with an error of order beta."""
     exact = student_t.score(0.0, 6.0, 3, 0.7, quadratic / 6)
     assert exact == student_t.log_density(6.0, 3, 0.7, quadratic / 6)
     errors = [
@@ -117,7 +117,7 @@ def test_the_score_tends_to_the_log_density(quadratic):
 
 
 def test_the_score_of_any_outlier_is_bounded_from_below():
-    """By minus I / (1 + beta), which it tends to; the log density has no bound."""
+    """The bound is -I / (1 + beta), which the score approaches; the log density has none."""
     beta, df, log_det = 0.15, 6.0, 1.3
     bound = -np.exp(student_t.log_integral(beta, df, 1, log_det)) / (1 + beta)
     scores = [student_t.score(beta, df, 1, log_det, 10.0**k) for k in range(0, 300, 10)]

@@ -1,4 +1,4 @@
-"""Student's t errors: against quadrature in one dimension, and against normal errors."""
+"""Student's t errors against quadrature in one dimension, and against normal errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def values(rows, seed, outlier=0.0):
 
 
 def learnt(y, x=None, **settings):
-    """The state after the values y, with designs x (ones), and the log evidence of all."""
+    """Return the learner, the state after values y with designs x (ones), and the log evidence."""
     x = np.ones((len(y), 1)) if x is None else x
     module = student_t_linear if "df" in settings else bayes_linear
     problem = Problem("regression", (1, 1, x.shape[1]), 1, 1, len(y))
@@ -37,7 +37,7 @@ def learnt(y, x=None, **settings):
 
 @cache
 def exact(rows, seed, outlier):
-    """Mean and sd of mu, mean and sd of log s2, and the log evidence, by sums over a grid."""
+    """Return moments of mu and log s2, and the log evidence, by sums over a grid."""
     y = values(rows, seed, outlier)
     log_s2, mu = np.linspace(-5, 7, 241)[:, None], np.linspace(-20, 20, 1601)[None]
     s2, p = np.exp(log_s2), PRIOR
@@ -59,7 +59,7 @@ def exact(rows, seed, outlier):
 
 @pytest.mark.parametrize(("rows", "seed", "outlier"), [(6, 1, 0), (6, 2, 15), (40, 3, 15)])
 def test_the_posterior_is_near_that_by_quadrature(rows, seed, outlier):
-    """Means within .15 of a standard deviation, widths within 12 %, evidence within .15 nats."""
+    """Means within .15 sd, widths within 12 %, evidence within .15 nats."""
     mean, sd, log_s2, sd_log, evidence = exact(rows, seed, outlier)
     _, state, found = learnt(values(rows, seed, outlier), df=DF, **PRIOR)
     a, b = state["a"][0, 0], state["b"][0, 0]
@@ -71,7 +71,7 @@ def test_the_posterior_is_near_that_by_quadrature(rows, seed, outlier):
 
 
 def test_normal_errors_are_far_from_it():
-    """So the test before can fail: with an outlier normal errors give another mean and width."""
+    """The previous test can fail: with an outlier, normal errors give another mean and width."""
     mean, sd, log_s2, sd_log, evidence = exact(40, 3, 15)
     _, state, found = learnt(values(40, 3, 15), **PRIOR)
     a, b = state["a"][0, 0], state["b"][0, 0]
@@ -81,7 +81,7 @@ def test_normal_errors_are_far_from_it():
 
 
 def test_one_row_has_the_exact_evidence_and_moments():
-    """Of several regressors too: against a fine sum over the weight, component by component."""
+    """Several regressors, against a fine sum over the weight, component by component."""
     rng = np.random.default_rng(0)
     x, y, p = rng.normal(size=(1, 3)), np.array([4.0]), PRIOR
     _, after, evidence = learnt(y, x, df=DF, **p)
@@ -108,7 +108,7 @@ def test_one_row_has_the_exact_evidence_and_moments():
 
 
 def test_an_ambiguous_row_widens_the_mean():
-    """The covariance grows along the gain where it is unclear whether the row is an outlier."""
+    """If it is unclear whether the row is an outlier, the covariance grows along the gain."""
     p = {"a0": 50.0, "b0": 50.0, "prior_mean": 0.0, "prior_variance": 0.5}
     _, state, _ = learnt(np.array([6.0]), df=1.0, **p)
     assert state["root"][0, 0, 0, 0] ** 2 > 0.5
@@ -128,7 +128,7 @@ def test_many_degrees_of_freedom_tend_to_normal_errors():
 
 @pytest.mark.parametrize(("a", "r"), [(1.0, 0.01), (3.0, 1.0), (30.0, 0.05)])
 def test_a_forecast_is_near_the_density_by_quadrature(a, r):
-    """KL(density, forecast) is below .005 nats; and the forecast of a wide prior is exact."""
+    """KL(density, forecast) is below .005 nats; the forecast of a wide prior is exact."""
     nodes = student_t_errors.nodes(DF)
     inverse, mass = nodes.reshape(2, -1)
     e = np.concatenate([[0], np.geomspace(1e-3, 1e5, 4000)])

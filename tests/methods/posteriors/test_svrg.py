@@ -1,4 +1,4 @@
-"""SVRG follows the best beta posterior: the ELBO it reaches, and what it draws."""
+"""SVRG follows the best beta posterior: the ELBO it reaches, and its draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shiftbench.methods.posteriors import beta_posterior, svrg
 
 
 def series(d, p, rows):
-    """Designs [1, T, 1, d, p] and targets [1, T, d] with an outlier every 20 rows."""
+    """Return designs [1, T, 1, d, p] and targets [1, T, d] with an outlier every 20 rows."""
     rng = np.random.default_rng(0)
     x = np.ones((1, rows, 1, d, p))
     x = rng.normal(size=x.shape) if p > 1 else x
@@ -22,7 +22,7 @@ def series(d, p, rows):
 
 
 def run(batch, key=7, **settings):
-    """The state after every row."""
+    """Return the state after every row."""
     d, p = batch.inputs.shape[-2:]
     problem = Problem("regression", (1, d, p), d, 1, 1)
     learner = bayes_linear.build(bayes_linear.Settings(**settings), problem)
@@ -52,7 +52,7 @@ def elbo(state, **settings):
 
 @pytest.mark.parametrize(("d", "p", "beta"), [(1, 1, 0.1), (3, 4, 0.05)])
 def test_the_elbo_is_within_a_nat_of_the_best(d, p, beta):
-    """Half of the time; an outlier that has just come may cost some for a few rows."""
+    """This holds half of the time; a recent outlier may cost more for a few rows."""
     batch = series(d, p, 300)
     settings = {"beta_p": beta, "window": 150, "a0": 2.0, "b0": 2.0, "prior_variance": 10.0}
     full, followed = (run(batch, **settings, optimiser=name) for name in ("full", "svrg"))
@@ -69,7 +69,7 @@ def test_the_elbo_is_within_a_nat_of_the_best(d, p, beta):
 
 
 def test_plain_gradients_follow_at_a_distance():
-    """As the paper says, they lose most at the start of a run, and more than SVRG later on."""
+    """As the paper says, they lose most at the start, and later more than SVRG."""
     batch = series(1, 1, 300)
     settings = {"beta_p": 0.1, "window": 150, "a0": 2.0, "b0": 2.0, "prior_variance": 10.0}
     full, tracked, plain = (
@@ -86,7 +86,7 @@ def test_plain_gradients_follow_at_a_distance():
 
 
 def test_a_plain_step_on_all_rows_is_a_gradient_step():
-    """Against a finite difference of the ELBO, in the coordinates of `place`, of six rows."""
+    """Compare with a finite difference of the ELBO of six rows, in the coordinates of `place`."""
     batch = series(1, 2, 6)
     settings = bayes_linear.Settings(beta_p=0.1, window=10)
     x, y = batch.inputs[0, :, 0], batch.targets[0]
@@ -124,12 +124,12 @@ def test_draws_are_different_rows_all_equally_often():
         rows = svrg._drawn(random, 20, 10)
         assert len(set(rows)) == 10 and rows.min() >= 0
         counts[rows] += 1
-    # A row's count is binomial(4000, 1/2): five standard deviations.
+    # A row's count is binomial(4000, 1/2): allow five standard deviations.
     assert np.abs(counts - 2000).max() < 5 * np.sqrt(1000)
 
 
 def test_anchors_follow_the_schedule_of_the_paper():
-    """Optima after 1, 2, 4, 8, 16 and then 20 rows; later 1.4 rows apart on average."""
+    """Optima after 1, 2, 4, 8, 16 and then every 20 rows; later 1.4 rows apart on average."""
     states = run(series(1, 1, 400), beta_p=0.1, window=100, optimiser="svrg")
     anchors = np.array([state["svrg"][0, 0, :4] for state in states])
     new = np.flatnonzero((np.diff(anchors, axis=0, prepend=0) != 0).any(axis=1)) + 1

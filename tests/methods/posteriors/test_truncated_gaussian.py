@@ -1,4 +1,4 @@
-"""Truncated noise against SciPy's truncated normal, and the whole normal where nothing is cut."""
+"""Truncated noise against SciPy's truncated normal, and the normal where nothing is cut off."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_has_the_distribution_of_a_cut_normal(truncation):
 @pytest.mark.parametrize("truncation", [0.25, 2.0, 6.0])
 def test_is_the_quantile_of_the_normal_number_digit_for_digit(truncation):
     z = np.array([-6.0, -3.0, -1.0, -1e-3, 0.0, 1e-3, 0.5, 2.0, 6.0], np.float32)
-    # By the lower tail: above, the probabilities of double precision run out.
+    # Use the lower tail: in the upper one, double precision runs out.
     low = stats.norm.cdf(-truncation)
     exact = -stats.norm.ppf(low + (1 - 2 * low) * stats.norm.sf(np.abs(z.astype(float))))
     np.testing.assert_allclose(noise(truncation, z), np.sign(z) * exact, rtol=2e-5, atol=2e-7)

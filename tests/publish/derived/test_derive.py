@@ -1,4 +1,4 @@
-"""Committed files that can be derived are up to date, and outdated ones are named."""
+"""Committed files that can be derived are up to date; outdated ones are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finding shows the numbers of its evidence, or names the evidence that disagrees."""
+"""A finding shows the numbers of its evidence, or names evidence that disagrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overview of published results: computed from their files alone, equal to the committed one."""
+"""The overview of published results is computed from their files and equals the committed one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
     for name, hours in (("one", 0.3), ("one-tuning", 0.5)):
         origin = {"core_hours": hours, "runs": 9, "commit": "abc"}
         (place / name / "provenance.json").write_text(json.dumps(origin))
-    study(tmp_path, "old", tuned=False)  # published before costs were
+    study(tmp_path, "old", tuned=False)  # published before costs were recorded
     (row,) = costs.collect(tmp_path).to_dict("records")
     assert row == {
         "config": "cpu", "study": "one", "seeds": 3, "runs": 9, "core_hours": 0.3, "trials": 0.5,
@@ -66,6 +66,6 @@ def test_without_a_table_nothing_has_run(tmp_path):
 
 
 def some_claims():
-    """Return a few claims, because the figure of all takes seconds."""
+    """Return a few claims, because the figure of all claims takes seconds."""
     ours = list(claims.load(Library(OURS)).values())[:5]
     return [one.model_dump(exclude_none=True) for one in ours]

@@ -1,4 +1,4 @@
-"""The table of situations says what leads by the published scores, with a memory and without."""
+"""The table of situations names the best methods by published scores, with and without memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCORES = {
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a checkout with one study of two methods without a memory, one with, and a bound."""
+    """Return a checkout with one study: two methods without memory, one with, and a bound."""
     for folder in ("config", "docs", "published/mine/studies/one"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "config/mine.yaml").write_text(CONFIG)

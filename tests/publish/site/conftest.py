@@ -1,4 +1,4 @@
-"""Pages that need no browser."""
+"""Fixtures for tests of pages without a browser."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from shiftbench.publish.site import charts
 
 
 def without_bundle(patch: pytest.MonkeyPatch) -> None:
-    """Leave out the charts' library, because bundling takes seconds; test_browser has it."""
+    """Omit the charts' library, because bundling takes seconds; test_browser includes it."""
     patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")

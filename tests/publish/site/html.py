@@ -11,7 +11,7 @@ VOID = {"meta", "link", "img", "br", "input", "wbr", "hr"}
 
 @dataclass
 class Element:
-    """A tag with its attributes, children, and all text below it."""
+    """A tag with its attributes, children, and all text inside."""
 
     tag: str
     attributes: dict[str, str]
@@ -23,7 +23,7 @@ class Element:
         return " ".join("".join(self.pieces).split())
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        """Return the elements below with this tag and these attributes, in order."""
+        """Return the descendants with this tag and these attributes, in order."""
         wanted = {name.replace("_", "-").strip("-"): value for name, value in attributes.items()}
         found = []
         for child in self.children:
@@ -62,7 +62,7 @@ class _Reader(HTMLParser):
 
 
 def read(path: Path) -> Element:
-    """Return the page. Raises AssertionError if an element is not closed properly."""
+    """Return the root element. Raises AssertionError if an element is not closed properly."""
     reader = _Reader()
     reader.feed(path.read_text(encoding="utf-8"))
     assert len(reader.open) == 1
@@ -70,5 +70,5 @@ def read(path: Path) -> Element:
 
 
 def everything(element: Element) -> list[Element]:
-    """Yield all elements below, in order."""
+    """Return all descendants, in order."""
     return [one for child in element.children for one in (child, *everything(child))]

@@ -1,6 +1,6 @@
-"""The whole published site in a headless browser: no errors, and links, choosers and sorting work.
+"""The published site works in a headless browser: no errors, and links, choosers and sorting.
 
-Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt: `make test-peers`.
+Needs Chromium, and playwright and axe-playwright-python from envs/peers.txt: `make test-peers`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tests.browsing import Serious
 pytestmark = pytest.mark.peers
 PUBLISHED = Path(__file__).parents[3] / "results" / "published"
 LARGEST = 20_000_000
-"""Bytes of the whole site, of about a hundred studies and 170 methods."""
+"""The maximal size in bytes of the site, which has about a hundred studies and 170 methods."""
 STUDY = "studies/cpu/permuted-mnist.html"
 FULL = "studies/cpu/permuted-mnist-full.html"
-"""The same with all images, beside what the paper prints."""
+"""A study that uses all images and whose paper prints numbers."""
 PLACES = (
     "index.html",
     "which-method.html",

@@ -1,4 +1,4 @@
-"""A study's page shows once the sentences that the captions of all its figures share."""
+"""A study's page shows sentences shared by all captions only once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A method of others beside ours: their crate, verified, on the leaderboard of our site.
+"""A third-party method beside ours: its verified crate on the leaderboard of our site.
 
-Their method is examples/own_method, on two streams: one equals ours under another name, the other
-does not.
+The method is examples/own_method, on two streams. One stream equals ours under another name.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ THEIRS = (
 
 
 def made(folder: Path, name: str, text: str) -> Path:
-    """All that the workflow would make of a config, below results/NAME of a folder."""
+    """Run the jobs of a config and return its results, below results/NAME of a folder."""
     file = folder / "config" / f"{name}.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -57,7 +56,7 @@ def made(folder: Path, name: str, text: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a folder with results/ours, config/ours.yaml and the crate of others."""
+    """Yield a folder with results/ours, config/ours.yaml and the third-party crate."""
     forget()
     folder = tmp_path_factory.mktemp("board")
     made(folder, "ours", OURS)
@@ -72,14 +71,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     without_bundle(monkeypatch)
-    # As in a user's shell, whatever the process that runs the tests has.
+    # as in a user's shell, regardless of the process that runs the tests
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     yield
     forget()
 
 
 def site(folder: Path, target: Path, *more: str) -> html.Element:
-    """Return the leaderboard of our site with the crate of others."""
+    """Return the leaderboard of our site with the third-party crate."""
     options = ["--config", str(folder / "config/ours.yaml"), "--to", str(target), *more]
     results = str(folder / "results/ours")
     assert main.main(["site", results, *options, "--with", str(folder / "somebody")]) == 0
@@ -87,7 +86,7 @@ def site(folder: Path, target: Path, *more: str) -> html.Element:
 
 
 def lines(page: html.Element) -> dict[str, list[str]]:
-    """Return rank, source and reason for no rank, by method."""
+    """Return rank, source and the reason for having no rank, by method."""
     found = {}
     for row in page.all("tr"):
         if "data-label" in row.attributes:
@@ -163,7 +162,7 @@ def test_a_crate_with_one_other_byte_is_refused(
 def test_better_scores_with_new_checksums_do_not_come_out_again(
     folder: Path, tmp_path: Path
 ) -> None:
-    """Forge a crate: raise its scores, and write all checksums again."""
+    """A forged crate has higher scores, and all checksums are rewritten."""
     spoilt = Path(shutil.copytree(folder / "somebody", tmp_path / "somebody"))
     table = spoilt / "studies/mine/scores.csv"
     rows = pd.read_csv(table)

@@ -1,4 +1,4 @@
-"""Pages of the site: they are complete, agree with the files of results, and all links work."""
+"""The site's pages are complete and agree with the result files, and all links work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STUDIES = (
     "cpu/permuted-mnist-tuning",
     "cpu/uci-regression",
 )
-"""With several streams, and one; figures, and none; a tuned one; without directions."""
+"""Studies with one or several streams, with or without figures, tuned, and without directions."""
 
 
 def copied(target: Path, *studies: str) -> Path:
@@ -448,7 +448,7 @@ def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.R
 
 
 def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
-    """Return the example config on the page of each method that has one."""
+    """Return the example config of each method that has one."""
     return {
         path.stem: "".join(code.pieces)
         for path, page in pages.items()
@@ -457,10 +457,10 @@ def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
 
 
 def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
-    """Return the pipeline on a method's page: its components, each with its settings."""
+    """Return the components and their settings on a method's page."""
     found: list[tuple[str, dict[str, object]]] = []
     text = "".join(page.one("pre", id="settings").pieces)
-    for line in text.replace("\n    ", " ").splitlines():  # defaults may have several lines
+    for line in text.replace("\n    ", " ").splitlines():  # defaults may span several lines
         if defaults := re.fullmatch(r"  defaults: (.*)", line):
             pairs = (one.split(": ", 1) for one in defaults[1].split("; "))
             found[-1][1].update({key: json.loads(value) for key, value in pairs})
@@ -494,8 +494,8 @@ def test_a_page_says_where_the_settings_for_its_stream_are(
     documents: dict[Path, html.Element], capsys: pytest.CaptureFixture
 ) -> None:
     pages_of = {path.stem: page.one("main") for path, page in documents.items()}
-    said = "shiftbench show vbs-k6 --study transformed-digits --config config/embedded.yaml"
-    assert said in [code.text for code in pages_of["vbs-k6"].all("code")]
+    said = "shiftbench show vbs-k3 --study transformed-digits --config config/embedded.yaml"
+    assert said in [code.text for code in pages_of["vbs-k3"].all("code")]
     assert main.main(said.split()[1:]) == 0
     assert "in the study transformed-digits" in capsys.readouterr().out
     assert "shiftbench show" not in pages_of["vmg"].text, "it is quoted, and no study runs it"

@@ -1,6 +1,6 @@
-"""The workflow on a Slurm of two nodes: the bytes of a local run, whatever happens meanwhile.
+"""The workflow on a two-node Slurm gives the bytes of a local run, despite interruptions.
 
-In a copy of the repository whose tasks take as long as SLOW says, with a checkpoint after each.
+It runs in a copy of the repository whose tasks take SLOW seconds, with a checkpoint after each.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def copy(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a local run makes, by path."""
+    """Return the files that a local run makes, by path."""
     folder = copy(tmp_path_factory.mktemp("local") / "copy")
     command = [sys.executable, "-m", "snakemake", "--configfile", "config/mine.yaml"]
     environment = os.environ | {"PYTHONPATH": str(folder / "src")}
@@ -95,14 +95,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 def stores(folder: Path) -> dict[str, bytes]:
-    """The results, but for what says what they cost."""
+    """Return the results without recorded costs."""
     results = folder / "results/mine"
     found = [*results.glob("studies/**/*.*"), *results.glob("**/*.zarr.zip")]
     return {str(one.relative_to(results)): one.read_bytes() for one in found if one.is_file()}
 
 
 def start(slurm: TwoNodes, folder: Path, slow: float) -> subprocess.Popen:
-    """`shiftbench cluster` in the folder; what it says is in the folder's output.log."""
+    """Start `shiftbench cluster` in the folder; its output goes to output.log there."""
     environment = slurm.environment | {"PYTHONPATH": str(folder / "src"), "SLOW": str(slow)}
     return subprocess.Popen(
         [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--profile",
@@ -139,7 +139,7 @@ def test_jobs_in_the_queue_are_adopted_by_the_next_main_process(slurm, local, tm
     assert "in the queue; the same command takes over" in output.read_text()
     ended(start(slurm, folder, 2), folder)
     assert stores(folder) == local
-    # Two streams, a warm-up, 7 runs, and one for the artefacts of each study.
+    # Two streams, a warm-up, 7 runs, and one job for the artefacts of each study.
     assert len(jobs(slurm)) - before == 12, output.read_text()
 
 
@@ -163,7 +163,7 @@ def test_a_job_at_its_limit_goes_back_into_the_queue_and_no_retry_is_used(slurm,
     assert len(logs) == 6 and all("resumed at task" in log for log in logs), logs[0]
     for log in logs:
         assert_nothing_is_done_twice(log)
-    assert "4" in threads, threads  # the login node has two
+    assert "4" in threads, threads  # the login node has only two
     assert stores(folder) == local
 
 
@@ -216,7 +216,7 @@ def running(slurm: TwoNodes) -> list[str]:
 
 
 def assert_nothing_is_done_twice(log: str) -> None:
-    """Each attempt begins where the one before has saved the run, and one of them ends it."""
+    """Assert that each attempt resumes where the previous one saved, and that one finishes."""
     saved = ""
     for how, task in re.findall(r"(saved before|resumed at) task (-?\d+)", log):
         assert how == "saved before" or task == saved, log

@@ -1,4 +1,4 @@
-"""Each failure on a cluster has a message of one line, with the reason and the log."""
+"""Each failure on a cluster has a one-line message with the reason and the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs beyond a partition's limits are refused before anything is submitted."""
+"""Jobs beyond a partition's limits are refused before submission."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_all_that_is_beyond_a_partition_is_told_at_once(plan, tmp_path):
     message = str(refused.value)
     assert "steps, plain: minutes 60, at most 30" in message
     assert "steps, search: minutes 60, at most 30" in message
-    assert "memory_mb" not in message  # one of its nodes has enough
+    assert "memory_mb" not in message  # one of its nodes is large enough
 
 
 def test_where_slurm_does_not_answer_nothing_is_refused(plan, tmp_path, monkeypatch):

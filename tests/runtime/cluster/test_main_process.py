@@ -1,4 +1,4 @@
-"""The executor with and without answers of Slurm."""
+"""The executor with and without answers from Slurm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shiftbench.runtime.cluster import main_process  # noqa: E402
 
 
 class Made(main_process.Executor):
-    """An executor without a workflow; ended: what it said of jobs."""
+    """An executor without a workflow. ended: its reports on jobs."""
 
     next_seconds_between_status_checks = 180.0  # type: ignore[assignment]
 
@@ -31,7 +31,10 @@ class Made(main_process.Executor):
 
 @pytest.fixture
 def ask(monkeypatch):
-    """Asks for the states of jobs; answers: whether Slurm does; queue: the jobs that it knows."""
+    """Return a function that asks for job states.
+
+    answers: whether Slurm responds. queue: the jobs known to Slurm.
+    """
 
     def ask(executor, jobs, queue, answers=True):
         async def of_plugin(self, active_jobs):

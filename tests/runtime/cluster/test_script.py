@@ -1,4 +1,4 @@
-"""The script of a Slurm job: the commands of its rules, in order, and no Snakemake."""
+"""The script of a Slurm job has the commands of its rules, in order, without Snakemake."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_shell_waits_for_a_job_that_saves_its_state():
         ["sh", "-c", text], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert process.stdout.readline() == "works\n"
-    os.killpg(process.pid, signal.SIGTERM)  # as Slurm does, to all processes of a job
+    os.killpg(process.pid, signal.SIGTERM)  # Slurm signals all processes of a job
     begin = time.monotonic()
     assert process.wait(10) == 1 and time.monotonic() - begin > 0.4
     assert process.stdout.read() == "saved\n"

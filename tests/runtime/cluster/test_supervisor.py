@@ -1,4 +1,4 @@
-"""The supervisor starts Snakemake again where it died or hangs, and ends on a signal."""
+"""The supervisor restarts Snakemake after a crash or a hang, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from shiftbench.runtime import slurm
 from shiftbench.runtime.cluster import supervisor
 
-# A Snakemake: what it does at its first start, and at all others.
+# A fake Snakemake: its actions at the first start and at later ones.
 MAIN = """
 import os, pathlib, signal, sys, time
 starts = pathlib.Path("starts")
@@ -29,7 +29,7 @@ SILENT = "time.sleep(100)"
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Runs a stand-in for Snakemake; queue: the jobs in Slurm, None where it does not answer."""
+    """Return a function that runs a fake Snakemake; queue: jobs in Slurm, None if it is down."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(supervisor, "HUNG_SECONDS", 0.6)
@@ -98,9 +98,9 @@ def test_silence_after_a_job_has_ended_is_hanging(monkeypatch, tmp_path):
     progress = supervisor._Activity("name")
     assert not progress.has_stopped()
     now[0] += 3.0
-    assert not progress.has_stopped()  # all are there
+    assert not progress.has_stopped()  # all jobs are there
     del queue["7"]
-    assert not progress.has_stopped()  # it may still take note
+    assert not progress.has_stopped()  # Snakemake may still notice it
     now[0] += 3.0
     assert progress.has_stopped()
 

@@ -1,7 +1,7 @@
-"""A Slurm of two nodes on this machine, for tests: no systemd, no cgroups, loopback only.
+"""A two-node Slurm on this machine for tests: no systemd, no cgroups, loopback only.
 
-Debian's slurmd can be several nodes of one host. Everything lies below one folder, and ends by
-the process numbers that are recorded there. Needs root, for the packages and slurmctld's user.
+Debian's slurmd can act as several nodes of one host. All files are below one folder, and daemons
+are stopped by the process ids recorded there. Needs root, for the packages and slurmctld's user.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=2 State=UP
 
 
 class TwoNodes:
-    """Slurm's daemons, up while it is entered; environment: what its clients need."""
+    """A context in which Slurm's daemons run. environment: the variables for its clients."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -114,7 +114,7 @@ class TwoNodes:
         self.call("slurmd", "-N", name)
 
     def stop(self, name: str) -> None:
-        """Ends a daemon, slurmctld, munged or a node."""
+        """Stop a daemon: slurmctld, munged or a node."""
         place = self.folder / "pids" / name
         if not place.is_file():
             return
@@ -136,7 +136,7 @@ class TwoNodes:
         ]
         text = CONF.format(folder=self.folder, port=port, nodes="\n".join(nodes))
         (self.folder / "slurm.conf").write_text(text)
-        # The plugin drops SLURM_CONF from what a job gets; PATH arrives.
+        # The plugin removes SLURM_CONF from the environment of a job but keeps PATH.
         for client in CLIENTS:
             place = self.folder / "bin" / client
             real = shutil.which(client)
@@ -156,14 +156,14 @@ class TwoNodes:
 
 
 def install() -> None:
-    """Slurm's packages from apt; skips where that cannot be."""
+    """Install Slurm's packages by apt; skip the test if that is impossible."""
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons need root")
     debian.install(PACKAGES, PROGRAMS)
 
 
 def wait(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """Return the value of a condition once it holds; raise TimeoutError if it does not in time."""
+    """Return the condition's value once it is true; raise TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > until:

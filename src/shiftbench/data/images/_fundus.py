@@ -60,7 +60,7 @@ def listed(raw: Path, folder: str) -> Listed:
 def pixels(paths: list[Path], size: int) -> np.ndarray:
     """Return the whole photographs, shrunk to squares, as [n, size, size, 3] uint8.
 
-    UserError for a file that is no picture.
+    UserError for a file that is not a picture.
     """
     pixels = np.empty((len(paths), size, size, 3), np.uint8)
     for target, path in zip(pixels, paths, strict=True):

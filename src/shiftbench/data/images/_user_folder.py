@@ -42,8 +42,8 @@ def look(path: Path, by_task: bool) -> None:
 def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
     """Read the images of a folder, each resized to a square of `size`, if that is not 0.
 
-    Colours stay, unless `grey`. UserError, with the file, for a file that is no image, in a wrong
-    place, or of another size.
+    Colours stay, unless `grey`. UserError, with the file, for a file that is not an image, in a
+    wrong place, or of another size.
     """
     files = _listed(path, by_task)
     classes, label = _numbered([file.label for file in files])

@@ -208,7 +208,7 @@ def _refuse_damaged(path: Path) -> None:
 
 @contextmanager
 def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Yield the zip, which checks members as they are read. UserError if it is no store."""
+    """Yield the zip, which checks members as they are read. UserError if it is not a store."""
     remedy = "Delete the file and start the workflow again to rebuild it."
     try:
         with zipfile.ZipFile(path) as archive:

@@ -1,6 +1,6 @@
 """Counts of one shard of a corpus, and the store that all shards together make.
 
-A shard is a job of its own. Counts are integers, so that a sum over shards is the same for any
+Each shard is one job. Counts are integers, so that a sum over shards is the same for any
 order and number of them. Neither a shard nor the merge has all pairs in memory.
 """
 

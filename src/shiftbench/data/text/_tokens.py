@@ -1,7 +1,7 @@
 """Words of a text as 64-bit digests, and tables from digests to word numbers.
 
 A token is a run of letters and digits, with single hyphens and apostrophes inside it; any
-other mark that is no space is a token of its own. That is the regular expression
+other mark that is not a space is a token of its own. That is the regular expression
 \\w+([-']\\w+)*|[^\\w\\s], with the typographic apostrophe beside the plain one, in Unicode's
 basic plane; what lies beyond that is a mark.
 

@@ -1,7 +1,7 @@
 """Reader of a user's folder of texts, each a file with a year in its name.
 
 Wrong names, sizes and settings are refused before a text is read; a wrong encoding, or a file that
-is no text, when it is read.
+is not a text, when it is read.
 """
 
 from __future__ import annotations

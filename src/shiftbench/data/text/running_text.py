@@ -6,7 +6,7 @@ weighted counts of pairs of words that stand near each other in its training doc
 is the sum over all periods. Held-out documents, chosen in each period in the same proportion, are
 in no training count.
 
-Counting is split in shards, each a job of its own; see `_dated_texts`.
+Counting is split in shards, each one job; see `_dated_texts`.
 """
 
 from __future__ import annotations

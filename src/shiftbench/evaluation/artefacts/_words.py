@@ -66,7 +66,7 @@ def history(run: xr.Dataset, stream: xr.DataTree, seed: int = 0) -> WordHistory:
 
 
 def _is_content(words: np.ndarray, stream: xr.DataTree, realisation: int) -> np.ndarray:
-    """Return which words have a letter and are no stop words; of planted words, have a theme."""
+    """Return which words have a letter and are not stop words; of planted words, have a theme."""
     # Imported here because scikit-learn is slow to import.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 

@@ -38,7 +38,7 @@ def outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
 
 def on_clean_rows(run: xr.Dataset, stream: xr.Dataset, *, metric: str) -> np.ndarray:
-    """Return the mean of a metric [seed] over the tasks that are no outliers.
+    """Return the mean of a metric [seed] over the tasks that are not outliers.
 
     Rows after an outlier are included, so that its effect on the posterior counts. With a design of
     past values, the outlier is also among their inputs.

@@ -29,7 +29,8 @@ def collect(
 ) -> pd.DataFrame:
     """Return all claims in the order of their files, as texts, with `COLUMNS`.
 
-    tables: the CSV file of each config and study. UserError for a file that is no table of claims.
+    tables: the CSV file of each config and study. UserError for a file that is not
+    such a table.
     """
     judged = [row for source, path in tables.items() for row in _read(path, *source)]
     rows = [

@@ -298,7 +298,7 @@ def _score(run: Run, stage: str, predictive: Predictive, batch: Batch) -> dict[s
 
 
 def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
-    """Return the scores, but 0 for seeds without unmasked rows, whose NaN is no failure."""
+    """Return the scores, but 0 for seeds without unmasked rows, whose NaN is not a failure."""
     batches = {"before": task.train, "after": None if run.looks_back else task.test}
     judged = dict(scores)
     for stage, batch in batches.items():

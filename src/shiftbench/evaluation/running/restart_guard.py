@@ -1,4 +1,4 @@
-"""A guard against endless restarts: a stopped run is no failure as long as it advances.
+"""A guard against endless restarts: a stopped run is not a failure as long as it advances.
 
 The position at which the run was last stopped is kept beside its checkpoint.
 """

@@ -84,7 +84,7 @@ def _infos(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:
 
 
 def _named(run: Run, name: str, array: np.ndarray, *tasks: str) -> tuple:
-    """Return an info with its dimensions; on counts, the first of its own is the word."""
+    """Return an info with its dimensions; on counts, the first dimension of an info is the word."""
     dims = ["seed", *tasks, "hypothesis" if tasks else "warm_up_hypothesis"]
     dims += [f"{name}_{i}" for i in range(array.ndim - len(dims))]
     if run.problem.kind == "counts" and len(dims) > 2 + len(tasks):

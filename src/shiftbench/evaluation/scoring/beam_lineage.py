@@ -4,8 +4,8 @@ A run store keeps, per task, the slot of each hypothesis before the task (`info_
 and its decision (`info_shift`). Slots are sorted by weight, so slot 0 of the last task is
 the most likely hypothesis in hindsight, and its ancestors give its whole history.
 
-On streams of counts each word has hypotheses of its own: all arrays have the word as a further
-dimension there.
+On streams of counts each word has its own hypotheses, so all arrays have one more dimension, the
+word.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detectors that do not look at the data, as runs that every metric of detection can score.
 
-They know only how often a stream changes, which no method is told. A clock needs no more to find
-regular changes, so a method that finds those has shown nothing yet.
+They know only how often a stream changes, which no method knows. A clock needs no more to find
+regular changes, so a method that finds only those has shown nothing yet.
 
 Each detector is a beam of one hypothesis (info_shift, info_parent, info_log_weight), which decides
 at once. On annotated series it raises alarms only at values that annotators saw

@@ -75,7 +75,7 @@ def resolvable_effect(n: int) -> float:
 
 
 def corrected(p: Sequence[float]) -> np.ndarray:
-    """Return the p-values of one family corrected by Holm's method; NaN is no member and stays."""
+    """Return the p-values of one family corrected by Holm's method; NaN stays, uncounted."""
     values = np.array(p, dtype=float)
     tested = ~np.isnan(values)
     if tested.any():

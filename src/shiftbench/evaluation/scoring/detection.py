@@ -1,9 +1,9 @@
 """True shifts that a history detects, their delays, and its false alarms.
 
-A history has found a true shift if it places a shift of its own at its task or later, but before
-the next true shift (or the end). The first such is the find, its delay the number of tasks from
-the true shift to it. All others, before the first true shift or after a find, are false alarms.
-So a false alarm in a segment whose shift was missed counts as a late find of it.
+A history has found a true shift if it has a shift at that task or later, but before the next true
+shift (or the end). The first such shift is the find. Its delay is the number of tasks since the
+true shift. All other shifts, before the first true shift or after a find, are false alarms. So a
+false alarm in a segment whose shift was missed counts as a late find.
 """
 
 from __future__ import annotations

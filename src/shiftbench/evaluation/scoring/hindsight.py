@@ -1,6 +1,6 @@
 """Loss of the best fixed predictor in hindsight, a row and a line beside learners.
 
-It knows all rows of a stream, so it is no learner: it is computed from the truth.
+It knows all rows of a stream, so it is not a learner: it is computed from the truth.
 """
 
 from __future__ import annotations

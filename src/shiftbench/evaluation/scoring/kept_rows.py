@@ -1,7 +1,7 @@
 """The rows of a stream that a method keeps in a memory, and the numbers that they hold.
 
-A component with a memory says so by a function `rows_kept(settings, problem)`, which returns how
-many rows it keeps of a whole stream, and how many numbers each has.
+A component with a memory has a function `rows_kept(settings, problem)`. It returns how many rows
+of a whole stream it keeps, and how many numbers each row has.
 """
 
 from __future__ import annotations

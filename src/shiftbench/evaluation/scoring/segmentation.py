@@ -193,7 +193,7 @@ def _of_last_task(run: xr.Dataset) -> np.ndarray:
 
 def _refuse_rows(length: np.ndarray) -> None:
     """Raise UserError for run lengths [seed, task, slot] beyond the number of tasks so far."""
-    # A warm-up, which is no task, makes a run at most one longer.
+    # A warm-up, which is not a task, makes a run at most one longer.
     if (length > np.arange(length.shape[1])[:, None] + 1).any():
         raise UserError(
             "segmentation: run lengths count observations, but tasks have more than one; set"

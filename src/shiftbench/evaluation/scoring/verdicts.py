@@ -33,7 +33,7 @@ REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 UNRESOLVED, TOO_LITTLE = "unresolved", "not at this budget"
 UNKNOWN, NOT_RUN = "budget unknown", "not run"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, UNKNOWN, NOT_RUN)
-"""All verdicts on claims that are no checks; the last is for those that no study judges."""
+"""All verdicts on claims that are not checks; the last one means that no study judges a claim."""
 NO_VERDICT = VERDICTS[3:]
 """The entries for claims without a verdict, each of which gives the reason."""
 CHECKED = {REPRODUCED: "holds", CONTRADICTED: "fails", UNRESOLVED: "open"}

@@ -1,6 +1,6 @@
 """Variational beam search: several histories of changes in parallel, over any learner.
 
-Each hypothesis s_1..s_t has a posterior of its own. Before every task but the first (a warm-up is
+Each hypothesis s_1..s_t has its own posterior. Before every task but the first (a warm-up is
 not counted) every hypothesis splits in two: with s = 0 its posterior is the prior, with s = 1 the
 broadened posterior is. Both are fitted and weighed by their evidence, and the best `size` stay.
 Size 1 is variational greedy search.

@@ -1,4 +1,4 @@
-"""Ensembles: several learners of the same data, each with seeds of its own.
+"""Ensembles: several learners of the same data, each with its own seeds.
 
 Predictions are the mixture of the members' with equal weights: a deep ensemble
 (lakshminarayanan2017ensembles) over `map`, an ensemble of posteriors (farquhar2020radial, Table 1)
@@ -13,8 +13,8 @@ rounding. A learner without randomness has M equal members.
 
 State, Info and predictions: the members' on the hypothesis axis, [S, M H, ...] for a member's
 [S, H, ...], in the order of the members. With several members, Info that describes one history is
-left out: a mixture of beams is no beam. Evidence is each member's own, so no combinator around an
-ensemble can weigh it by evidence, nor broaden it.
+left out: a mixture of beams is not a beam. Each member has its own evidence, so a combinator around
+an ensemble can neither weigh it by evidence nor broaden it.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def work(settings, problem):
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build run lengths with a learnt prior over `bayes-linear` with both betas 0.
 
-    Raises LearnerError for other learners, or for a beta above 0: a robust score is no density.
+    Raises LearnerError for other learners, or for a beta above 0: a robust score is not a density.
     """
     if not isinstance(learner, RobustLearner) or (learner.beta_p, learner.beta_rlm) != (0, 0):
         raise LearnerError(

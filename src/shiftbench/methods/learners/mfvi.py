@@ -24,7 +24,7 @@ with s = 0 always, it is VCL. Knows: the likelihood. Methods, by settings:
   plus a constant, which the ELBO leaves out so that it bounds the evidence under that normal.
 - GVCL (Loo et al. 2021): kl_weight below 1 and anchor_weight above it. As kl_weight goes to 0 the
   means are those of online EWC, of strength anchor_weight. Its code limits the standard deviations
-  at the start of a task, as start `means` does. The ELBO then is no bound of the evidence.
+  at the start of a task, as start `means` does. The ELBO then is not a bound of the evidence.
 - Fewer steps than a fixed number: stops_by `elbo` ends a task when its ELBO has converged. The
   evidence that a beam compares then has an error of the size of `tolerance`; the best epoch of each
   task is recorded.
@@ -47,7 +47,7 @@ li2021vbs: neither prior nor penalty); with `merge`, the sums of the merged prio
 Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl_weight kl,
 and these two terms; elbo_se, the standard error of expected_log_likelihood as a mean over draws;
 steps; best_epoch, whose posterior is kept, with held_back; gradient_sd and train_accuracy with
-gradient_draws. With family `radial` and prior_density `published` the ELBO is no bound of the
+gradient_draws. With family `radial` and prior_density `published` the ELBO is not a bound of the
 evidence.
 """
 

@@ -46,7 +46,7 @@ def repeat(
 ) -> Any:
     """Return the nest of tensors after state = body(i, state) for i in range(start, stop, step).
 
-    A single step is no loop, which takes longer to trace.
+    A single step is not a loop, which takes longer to trace.
     """
     first = tf.constant(start)
     if isinstance(stop, int) and len(range(start, stop, step)) == 1:

@@ -17,7 +17,7 @@ from shiftbench.methods.networks.backend import tf
 class Slope(NamedTuple):
     """Inputs x [S, H or 1, n, positions, fan_in] of a layer, and the gradients of the outputs.
 
-    delta: [S, H, n, C, positions, fan_out]. A layer that is no convolution has one position.
+    delta: [S, H, n, C, positions, fan_out]. A layer that is not a convolution has one position.
     """
 
     layer: Layer

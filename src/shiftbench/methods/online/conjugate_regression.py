@@ -84,7 +84,7 @@ def _with_intercept(inputs: np.ndarray) -> np.ndarray:
 
 
 def design_shape(name: str, problem: Problem) -> tuple[int, int, int]:
-    """Return (models, targets, regressors) of a design; LearnerError if inputs are no designs."""
+    """Return (models, targets, regressors) of a design; LearnerError if inputs are not designs."""
     shape = problem.input_shape
     if problem.kind == "regression" and len(shape) == problem.n_outputs == 1:
         return 1, 1, shape[0] + 1

@@ -29,7 +29,7 @@ def sample(
 ) -> tf.Tensor:
     """Return draws [..., K, P] from standard normal noise [..., K, P]."""
     axes, values = _spectrum(low_rank, diagonal)
-    # (1 - (1 + s)^-1/2) / s without a difference, so that s = 0 is no special case.
+    # (1 - (1 + s)^-1/2) / s without a difference, so that s = 0 is not a special case.
     root = tf.sqrt(1.0 + values)
     shrink = 1.0 / (root * (1.0 + root))
     along = tf.matmul(noise, axes) * shrink[..., None, :]

@@ -34,7 +34,7 @@ class PaperCounts(NamedTuple):
 
     @property
     def claims(self) -> int:
-        """The number of claims that are no checks."""
+        """The number of claims that are not checks."""
         return self.reproduced + self.contradicted + self.undecided + self.unjudged
 
     @property

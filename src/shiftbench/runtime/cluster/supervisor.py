@@ -60,8 +60,8 @@ def run(arguments: list[str], name: str) -> int:
 class _Activity:
     """Detection of a Snakemake that hangs, from its log and the queue of its jobs.
 
-    It has something to do, and writes to its log, when one of its jobs has ended or none is in the
-    queue. It may be silent only while all its jobs are still in the queue.
+    Snakemake has something to do, and writes to its log, when one of its jobs has ended or no job
+    is in the queue. It may be silent only while all its jobs are still in the queue.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Dating and held-out likelihood against double loops, and that they see no training text."""
+"""Dating and held-out likelihood against double loops, without any training text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def log_sigmoid(x):
 
 
 def document_counts(stream, realisation=0):
-    """Counts [V, V] of each held-out document, by a double loop over its text."""
+    """Return counts [V, V] of each held-out document, by a double loop over its text."""
     group = stream[f"realisation-{realisation}"]
     start, text = group["text_start"].values, group["text"].values
     size = stream.sizes["word"]
@@ -30,7 +30,7 @@ def document_counts(stream, realisation=0):
 
 
 def likelihood(counts, share, vectors, context):
-    """sum_ij n+_ij log s(u_i.v_j) + n-_ij log s(-u_i.v_j) by a double loop."""
+    """Return sum_ij n+_ij log s(u_i.v_j) + n-_ij log s(-u_i.v_j) by a double loop."""
     total = 0.0
     for i, j in np.ndindex(counts.shape):
         x = float(vectors[i].astype(float) @ context[j].astype(float))
@@ -56,7 +56,7 @@ def test_scores_equal_a_double_loop(variant):
     documents = document_counts(stream)
     for k in (0, 13):
         expected = [likelihood(documents[k], shares(total), found.at(t), context) for t in (0, 3)]
-        # But for what words that never change add to all periods alike.
+        # Equal up to the terms of words that never change, which all periods share.
         np.testing.assert_allclose(
             score[k, 3] - score[k, 0], expected[1] - expected[0], rtol=1e-3, atol=1e-3
         )
@@ -94,11 +94,11 @@ def test_hypotheses_without_weight_add_nothing_to_the_held_out_likelihood():
 
 
 def test_dating_knows_no_training_text():
-    """Other counts of the held-out text change the dates; what is dated is held out."""
+    """Changing held-out counts changes the dates, and all dated documents are held out."""
     stream, run = word_stores.stream(), word_stores.run("vbs")
     group = stream["realisation-0"]
     assert group["document_held_out"].values.sum() == 5 * 4
-    # Were training documents dated, there would be 100 of them and more words than these.
+    # With training documents there would be 100 of them, with more words than these.
     texts = dating._texts(stream, 0)
     expected = sum(counts.sum() for counts in document_counts(stream))
     assert texts.counts.sum() == expected and len(texts.period) == 5 * 4

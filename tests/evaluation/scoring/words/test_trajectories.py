@@ -1,4 +1,4 @@
-"""Segments, rates and probabilities of words against a history that is counted by hand."""
+"""Segments, rates and probabilities of words against a history counted by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shiftbench.evaluation.scoring import beam_lineage
 from shiftbench.evaluation.scoring.words import trajectories
 from tests.evaluation.scoring.words import word_stores
 
-# Four periods, two hypotheses, three words. Word 0: the top hypothesis at the end stems from
-# slot 1 of period 1 and changed there. Word 1 changes in periods 2 and 3. Word 2 never does.
+# Four periods, two hypotheses, three words. Word 0: the last top hypothesis descends from slot 1
+# of period 1 and changed there. Word 1 changes in periods 2 and 3. Word 2 never changes.
 PARENT = np.zeros((1, 4, 2, 3), int)
 PARENT[0, 2, 0, 0] = 1
 SHIFT = np.zeros((1, 4, 2, 3), int)
@@ -37,7 +37,7 @@ def run() -> xr.Dataset:
 
 
 def test_rate_is_the_number_of_changes_of_the_top_hypotheses_per_period(run):
-    # Word 0 once, word 1 twice, in the three periods after the first.
+    # Word 0 changes once and word 1 twice in the three periods after the first.
     assert trajectories.updates_per_period(run).tolist() == [1.0]
 
 
@@ -52,7 +52,7 @@ def test_a_learner_without_decisions_updates_every_word(run):
 def test_a_segment_has_the_vector_of_its_end_along_the_lineage(run):
     found = trajectories.of_seed(run, 0)
     word = [found.vector[found.segment[:, w]] for w in range(3)]
-    # The lineage of word 0 goes through slot 1 of period 1; its segments are 0 and 1 to 3.
+    # The lineage of word 0 passes slot 1 of period 1; its segments are 0 and 1 to 3.
     np.testing.assert_array_equal(word[0], MEAN[0, [0, 3, 3, 3], 0, 0])
     np.testing.assert_array_equal(word[1], MEAN[0, [1, 1, 2, 3], 0, 1])
     np.testing.assert_array_equal(word[2], MEAN[0, [3, 3, 3, 3], 0, 2])
@@ -65,13 +65,13 @@ def test_a_segment_has_the_vector_of_its_end_along_the_lineage(run):
 
 def test_the_other_hypothesis_has_its_own_history(run):
     found = trajectories.of_seed(run, 0, hypothesis=1)
-    # Slot 1 at the end stems from slot 0 of period 2.
+    # The last slot 1 descends from slot 0 of period 2.
     assert found.changed[3].tolist() == [False, False, True]
     np.testing.assert_array_equal(found.at(3), MEAN[0, 3, 1])
 
 
 def test_probability_of_a_change_is_the_weight_of_the_hypotheses_that_have_it(run):
-    # Both hypotheses of word 0 stem from slot 0 of period 2, and so from slot 1 of period 1.
+    # Both hypotheses of word 0 descend from slot 0 of period 2, and hence slot 1 of period 1.
     np.testing.assert_allclose(trajectories.change_probability(run, 0)[:, 0], [0, 1, 0, 0])
     np.testing.assert_allclose(trajectories.change_probability(run, 0)[:, 1], [0, 0, 1, 0.75])
     np.testing.assert_allclose(trajectories.change_probability(run, 0)[:, 2], [0, 0, 0, 0.25])

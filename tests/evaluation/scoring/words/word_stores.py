@@ -68,7 +68,7 @@ def stream() -> xr.DataTree:
 
 
 def spec(variant: str) -> dict[str, Any]:
-    """Of the run of a variant of BETWEEN."""
+    """Return the spec of a run of a variant in BETWEEN."""
     words = asdict(per_word.Settings(dimension=4, block=22))
     pipeline = [["per-word", words], *BETWEEN[variant], ["skipgram", asdict(skipgram.Settings())]]
     return {
@@ -87,7 +87,7 @@ def spec(variant: str) -> dict[str, Any]:
 
 @functools.cache
 def run(variant: str) -> xr.Dataset:
-    """Two seeds of a variant of BETWEEN."""
+    """Return a run of two seeds of a variant in BETWEEN."""
     made = build_run.run(spec(variant), stream())
     position, meter = harness.start(made), Meter()
     while position.next_task < PERIODS:

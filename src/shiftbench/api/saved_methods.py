@@ -1,0 +1,110 @@
+"""Files of methods, which `OnlineMethod.save` writes, read without trust in what they say."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from shiftbench.api.input_error import InputError
+from shiftbench.config import component_checks
+from shiftbench.core.interface import State
+from shiftbench.data.store import checkpoint
+
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError, AttributeError,
+    RuntimeError, OverflowError, MemoryError,
+)  # fmt: skip
+"""Errors of a file that is damaged, or whose parts do not go together."""
+Word = str | bool | int | float
+Number = Annotated[int, Field(ge=0)]
+
+
+class _Meta(BaseModel):
+    """What is known of a method before its first row."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    method: dict[str, Any]
+    classes: list[Word]
+    all_classes: bool
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        known, most = len(set(self.classes)), self.method.get("number of classes") or 0
+        if len(self.classes) != known or known > most or (self.all_classes and known < most):
+            raise ValueError(f"the classes {self.classes} are not those of such a method")
+        return self
+
+
+class _Learnt(_Meta):
+    """What is known after it: the form is (shape of inputs, outputs, classes or not, rows)."""
+
+    form: tuple[list[Number], Number, bool, Number]
+    names: list[Word] | None
+    single: bool
+    done: Number
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        shape, outputs, classes, _ = self.form
+        most = self.method.get("number of classes")
+        if classes != (most is not None) or outputs != (most or outputs) or not outputs:
+            raise ValueError("the form has other outputs than such a method")
+        if self.single and (classes or outputs > 1):
+            raise ValueError("single does not go with the form")
+        if self.names is not None and [len(set(self.names))] != shape:
+            raise ValueError("the names are not as many as the inputs in the form")
+        return self
+
+
+def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return arrays and meta data of a file, which have the form of those that `save` writes."""
+    with told(path):
+        arrays, meta = checkpoint.read(path)
+        form = _Learnt if "form" in meta else _Meta
+        form.model_validate_json(json.dumps(meta))
+        return arrays, meta
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Raise InputError with the file for any error that its content causes."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) + ": " if first["loc"] else ""
+        raise _wrong(path, where + component_checks.message(first)) from None
+    except DAMAGED as error:
+        raise _wrong(path, str(error) or type(error).__name__) from None
+
+
+def refuse_unlike(arrays: Mapping[str, np.ndarray], fresh: State) -> None:
+    """Raise ValueError for a state that is not of the kind of another one.
+
+    fresh: that before the first row; only the number of hypotheses may differ.
+    """
+    for name in {**fresh, **arrays}:
+        mine, other = fresh.get(name), arrays.get(name)
+        if mine is None or other is None:
+            raise ValueError(f"state.{name} is {'missing' if other is None else 'not expected'}")
+        if (mine.dtype, _fixed(mine)) != (other.dtype, _fixed(other)):
+            raise ValueError(
+                f"state.{name} is {other.dtype} {other.shape}, not like {mine.dtype} {mine.shape}"
+            )
+
+
+def _fixed(array: np.ndarray) -> tuple[int, ...]:
+    """Return the shape without the axis of hypotheses."""
+    return (*array.shape[:1], *array.shape[2:])
+
+
+def _wrong(path: Path, why: str) -> InputError:
+    return InputError(f"{path} is damaged, or not what `save` wrote ({why}); save it again")
