@@ -71,7 +71,7 @@ def python(code: str, environment: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("given", [None, "2,3", "", "-1"])
-def test_who_asks_has_again_what_was_hidden(given: str | None) -> None:
+def test_choosing_the_gpu_shows_again_what_was_hidden(given: str | None) -> None:
     if given is not None:
         os.environ[devices.VISIBLE] = given
     for _ in range(2):  # the second time as in a job that a process which hides GPUs has started

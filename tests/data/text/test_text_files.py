@@ -144,4 +144,8 @@ def test_a_file_is_no_folder(folder):
 
 def test_equal_texts_of_different_years_are_two_documents(tmp_path):
     written(tmp_path, {"1970.txt": "war and peace", "1971.txt": "war and peace"})
-    text_files.look(settings(tmp_path), tmp_path)
+    mine = replace(settings(tmp_path), vocabulary_size=3, held_out=0.0)
+    text_files.look(mine, tmp_path)
+    words = text_files.vocabulary(mine, tmp_path)
+    store = text_files.build(replace(mine, words=tuple(words)), tmp_path)
+    assert store["realisation-0"]["document_name"].values.tolist() == ["1970.txt", "1971.txt"]

@@ -277,7 +277,7 @@ def test_a_study_without_a_baseline_is_refused(module, study):
         module.draw(without)
 
 
-def test_leading_is_refused_in_the_name_of_who_asks(study):
+def test_an_error_about_leads_names_the_artefact(study):
     with pytest.raises(UserError, match="regime-table needs a metric of which more or less"):
         cube = study.cube.isel(metric=[]).assign_coords(metric=[])
         scores = study.scores.copy()

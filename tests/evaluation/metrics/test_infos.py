@@ -16,6 +16,6 @@ def test_is_the_mean_over_tasks_of_the_first_hypothesis(metric, info):
 
 
 @pytest.mark.parametrize("metric", [elbo, training_steps])
-def test_is_nothing_where_the_learner_does_not_tell_it(metric):
+def test_is_nan_where_the_run_has_no_such_info(metric):
     run = xr.Dataset(coords={"seed": [0, 1]})
     assert np.isnan(metric.score(run, xr.Dataset())).all()
