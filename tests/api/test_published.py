@@ -41,8 +41,8 @@ def test_means_and_intervals_are_the_published_ones(published):
 
 
 def test_comparisons_are_those_of_the_published_table(published):
-    table = pd.read_csv(EMBEDDED / "studies/beams/tables/neighbours.csv")
-    ours = sb.compare(published.study("beams"))
+    table = pd.read_csv(EMBEDDED / "studies/transformed-digits/tables/neighbours.csv")
+    ours = sb.compare(published.study("transformed-digits"))
     shown = [
         f"{100 * row.difference:.2f} [{100 * row.low:.2f}, {100 * row.high:.2f}]"
         for row in ours.itertuples()

@@ -18,8 +18,8 @@ TEXT = {".py", ".yaml", ".yml", ".md", ".json", ".smk", ".rst"}
 
 def test_the_page_has_the_bibliography() -> None:
     page = Path("docs/papers.md").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"<!-- works: begin -->\n(.*?)\n<!-- works: end -->", page, re.DOTALL)
-    assert listed == bibliography.as_markdown(), "print as_markdown() into docs/papers.md"
+    (listed,) = re.findall(r"<!-- table: works -->\n\n(.*?)\n\n<!-- /table -->", page, re.DOTALL)
+    assert listed == bibliography.as_markdown(), "run `make derived`"
 
 
 def test_every_cited_key_is_a_work() -> None:

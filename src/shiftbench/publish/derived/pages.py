@@ -177,11 +177,17 @@ def situations(root: Path, published: PublishedResults) -> str:
     )
 
 
+def works(root: Path, published: PublishedResults) -> str:
+    """Return the list of all works that code, configs and captions cite."""
+    return bibliography.as_markdown()
+
+
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {
     "papers": papers,
     "five-papers": five_papers,
     "configs": configs,
     "which-method": situations,
+    "works": works,
 }
 """Function that writes a table of a page, by name."""
 
