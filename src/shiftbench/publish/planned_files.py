@@ -89,7 +89,7 @@ def _refuse_foreign(planned: dict[str, set[str]], there: dict[str, dict[str, Pat
     ]
     if foreign:
         raise UserError(
-            f"{', '.join(foreign)}: the config plans no such file. Delete it, or name the config"
+            f"{crate_files.some(foreign)}: the config plans no such file. Delete it, or name the config"
             " of these results with --config. Nothing was published."
         )
 
