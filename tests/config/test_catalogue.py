@@ -180,17 +180,18 @@ def test_a_method_as_a_study_has_it():
 
 def test_a_study_with_what_it_compares_costs_and_needs():
     made, plan = composed("embedded"), planned("embedded")
-    text = catalogue.study(made, plan, "permuted-digits", PUBLISHED)
+    text = catalogue.study(made, plan, "split-digits", PUBLISHED)
     assert text.startswith(
-        "permuted-digits: Continual learning on permuted digits\n  How much does"
+        "split-digits: Continual learning on digits, two classes a task, with task identity\n"
+        "  How much does"
     )
-    assert "streams   permuted-digits (permuted-images)\n" in text
-    assert "budget    embedded (in permuted-images.yaml)\n" in text
-    assert re.search(r"methods   finetune, ewc, .*,\n {12}\S.* joint\n", text)
+    assert "streams   split-digits (split-images)\n" in text
+    assert "budget    embedded (in split-images.yaml)\n" in text
+    assert re.search(r"methods   finetune, ewc, .*,\n {12}\S.* joint, ucb,\n {12}hat\n", text)
     assert re.search(r"cost      [\d.]+ core-hours, as published\n", text)
-    run = ".venv/bin/snakemake permuted-digits --configfile config/embedded.yaml"
+    run = ".venv/bin/snakemake split-digits --configfile config/embedded.yaml"
     assert f"run it    {run}\n" in text
-    assert "reduced   5 tasks of 1,000 digits" in text and "tuning    none" in text
+    assert "reduced   Digits of 8x8 pixels" in text and "tuning    none" in text
     elsewhere = catalogue.study(made, plan, "nile", Path("nowhere"))
     assert "cost      not published" in elsewhere
 
