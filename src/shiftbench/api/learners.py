@@ -72,7 +72,9 @@ class Built(NamedTuple):
         if of_row == (0,):
             return np.empty(shape)
         outputs = self.problem.n_outputs
-        design = np.eye(outputs) if outputs > 1 else np.ones(1)
+        if outputs == 1:
+            return np.ones(shape)
+        design = np.eye(outputs)
         return design.reshape(shape) if len(inputs) == 1 else np.broadcast_to(design, shape)
 
 

@@ -449,9 +449,9 @@ class OnlineMethod:
 
         inputs: [1, n, ...]; targets: [n, ...]; seen: [n], False for rows to leave out.
         """
-        if not seen.any():
-            return
         if not seen.all():
+            if not seen.any():
+                return
             inputs, targets, seen = inputs[:, seen], targets[seen], seen[seen]
         batch = Batch(inputs, targets[None], seen[None])
         number = len(seen) if self._by_rows else 1

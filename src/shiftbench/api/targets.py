@@ -40,7 +40,7 @@ class Values:
 
         A missing value is NaN or None.
         """
-        plain = self.single and type(y) is list and len(y) == 1 and type(y[0]) is float
+        plain = self.single and type(y) is list and len(y) == 1 and isinstance(y[0], float)
         if plain and abs(y[0]) <= LARGEST:
             return np.array([y]), np.ones(1, bool)  # what follows takes ten times as long
         values = _numbers(y)
