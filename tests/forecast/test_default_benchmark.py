@@ -1,0 +1,21 @@
+"""The default benchmark stays as short as the README says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shiftbench.config import config_file, jobs
+from shiftbench.forecast import plan, records
+from shiftbench.forecast.estimate import Estimator
+
+CONFIG, MINUTES = Path("config/embedded.yaml"), 15
+
+
+def test_the_default_benchmark_is_forecast_to_take_a_quarter_of_an_hour() -> None:
+    """As published, on any machine: nothing is timed here."""
+    every = jobs.of_config(config_file.load(CONFIG), Path("results/none"), CONFIG.stem)
+    known = Estimator(records.collect([Path("results/published/embedded")]), machine="")
+    costs = plan.costs(every, known, CONFIG.stem)
+    each = [(costs[job.outputs[0]].wall, job.resources.threads) for job in every]
+    minutes = plan.makespan(each, cores=2) / 60
+    assert MINUTES / 2 < minutes < MINUTES, f"{minutes:.1f}: take seeds or studies out of {CONFIG}"
