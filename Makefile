@@ -19,6 +19,9 @@ PEERS := .venv-peers/.installed
 PERF := .venv-perf/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
+# uv does not start where it cannot write its cache, as with a home folder that is read-only.
+UV_CACHE = "$${UV_CACHE_DIR:-$${XDG_CACHE_HOME:-$$HOME/.cache}/uv}"
+UV = $(BIN)/uv $(shell mkdir -p $(UV_CACHE) 2>/dev/null && test -w $(UV_CACHE) || echo --no-cache)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
 PYTHON_FILES := src tests perf docs
 
@@ -75,11 +78,11 @@ derived: $(STAMP) ## Derive again all committed files that need no training
 # publish.in and test.in stay apart: boto3 asks for an old python-dateutil, which pandas has too.
 # Of CUDA's libraries only what the first lock has not: all else has its versions.
 lock: $(STAMP) ## Update the locked versions in envs/
-	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
 		$(addprefix envs/,$(addsuffix .in,requirements networks workflow slurm clusters dev)) \
 		--output-file envs/requirements.lock
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --constraint envs/requirements.lock envs/gpu.in --output-file envs/gpu.all
 	@awk '/^[a-z]/ {name = $$1; sub(/==.*/, "", name)} \
 		FNR == NR {locked[name]; next} !(name in locked)' envs/requirements.lock envs/gpu.all \
@@ -131,24 +134,24 @@ $(STAMP): $(LOCKS)
 	@$(PYTHON) -m venv .venv
 	@awk '/^[a-z]/ {on = /^uv==/} on' envs/requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet $(FROM) --require-hashes -r .venv/uv.lock
-	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python $(FROM) \
+	@$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python $(FROM) \
 		--require-hashes $(LOCKS)
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(PEERS): $(STAMP) envs/peers.txt envs/data.txt envs/publish.in envs/test.in
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
-	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
+	@$(UV) venv --quiet --clear --python $(BIN)/python .venv-peers
+	@$(UV) pip sync --quiet --python .venv-peers/bin/python --require-hashes \
 		envs/requirements.lock
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
+	@$(UV) pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
 		-r envs/publish.in -r envs/test.in
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps -r envs/data.txt
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
+	@$(UV) pip install --quiet --python .venv-peers/bin/python --no-deps -r envs/data.txt
+	@$(UV) pip install --quiet --python .venv-peers/bin/python --no-deps \
 		--no-build-isolation --offline -e .
 	@touch $@
 
 $(PERF): $(STAMP) envs/perf.txt
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-perf
-	@$(BIN)/uv pip install --quiet --python .venv-perf/bin/python -r envs/perf.txt
+	@$(UV) venv --quiet --clear --python $(BIN)/python .venv-perf
+	@$(UV) pip install --quiet --python .venv-perf/bin/python -r envs/perf.txt
 	@touch $@

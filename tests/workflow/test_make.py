@@ -30,6 +30,25 @@ def test_make_takes_a_config_whose_path_has_to_be_quoted(
     assert done.stdout.splitlines() == ["-m", "shiftbench", target, config, *arguments]
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_packages_are_installed_without_a_cache_where_none_can_be_written(
+    tmp_path: Path, writable: bool
+) -> None:
+    (tmp_path / "uv").write_text("#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
+    (tmp_path / "uv").chmod(0o755)
+    (tmp_path / "installed").touch()
+    home = tmp_path / "home" if writable else "/dev/null"
+    kept = ("PATH", "LANG", "LC_ALL")
+    environment = {name: text for name, text in os.environ.items() if name in kept}
+    done = subprocess.run(
+        ["make", "peers", f"BIN={tmp_path}", f"STAMP={tmp_path}/installed",
+         f"PEERS={tmp_path}/peers"],
+        cwd=ROOT, env=environment | {"HOME": str(home)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first = {line.split()[0] for line in done.stdout.splitlines()}
+    assert first == ({"venv", "pip"} if writable else {"--no-cache"})
+
+
 def test_each_target_has_a_recipe_or_needs_one_and_is_explained() -> None:
     text = (ROOT / "Makefile").read_text()
     (declared,) = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
