@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 
+from shiftbench.runtime import cache_folder
 from tests.browsing import browser, page, serious
 
 __all__ = ["browser", "page", "serious"]
@@ -25,8 +27,13 @@ LONGEST = (
 
 
 def pytest_configure() -> None:
-    """Collect garbage less often, which took a tenth of the time of tests that trace graphs."""
+    """Name a folder for caches, and collect garbage less often.
+
+    Garbage took a tenth of the time of tests that trace graphs.
+    """
     gc.set_threshold(100_000, 10, 10)
+    # Snakemake, which tests start, needs one that it can write.
+    os.environ.update(cache_folder.variables())
 
 
 def pytest_collection_finish() -> None:

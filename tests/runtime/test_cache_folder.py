@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,24 @@ from shiftbench.runtime import cache_folder
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    return tmp_path
+    cache_folder._temporary.cache_clear()
+    yield tmp_path
+    cache_folder._temporary.cache_clear()
 
 
 def test_a_home_that_can_be_written_is_used(scratch, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(scratch / "home"))
     assert cache_folder.variables() == {}
+
+
+def test_a_relative_path_does_not_count(scratch, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(scratch / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "caches")
+    assert cache_folder.path() == str(scratch / "home/.cache")
 
 
 def test_another_folder_is_named_else_and_again(scratch, monkeypatch) -> None:
@@ -30,6 +39,7 @@ def test_another_folder_is_named_else_and_again(scratch, monkeypatch) -> None:
     named = cache_folder.variables()
     own = str(scratch / f"shiftbench-{os.getuid()}")
     assert named == {"XDG_CACHE_HOME": own, "MPLCONFIGDIR": own} == cache_folder.variables()
+    assert cache_folder.path() == own
     assert Path(own).stat().st_mode & 0o777 == 0o700
 
 

@@ -152,11 +152,12 @@ def test_command_dies_with_us() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_to_make_alone_stops_its_run(tmp_path: Path, number: signal.Signals) -> None:
-    recipe = f'exec "{sys.executable}" -c "$$RUN" "{sys.executable}" -c "$$COMMAND" "$$JOB"'
+    recipe = 'exec "$$PYTHON" -c "$$RUN" "$$PYTHON" -c "$$COMMAND" "$$JOB"'
+    texts = {"RUN": RUN.format(preparation=""), "COMMAND": COMMAND, "JOB": SAVING}
     (tmp_path / "Makefile").write_text(f"run:\n\t@{recipe}\n\t@echo goes on\n")
     make = subprocess.Popen(
         ["make", "--silent", "--file", str(tmp_path / "Makefile")],
-        env=os.environ | {"RUN": RUN.format(preparation=""), "COMMAND": COMMAND, "JOB": SAVING},
+        env=os.environ | texts | {"PYTHON": sys.executable},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert make.stdout.readline() == "job is ready\n"

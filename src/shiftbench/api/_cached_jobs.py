@@ -2,8 +2,8 @@
 
 Each job runs in its own process, so its results equal the workflow's to the byte, whatever the
 caller has imported. A digest of all that its files depend on names their folder; a file that is
-there is not made again. The cache is $XDG_CACHE_HOME/shiftbench, else ~/.cache/shiftbench; it may
-be removed at any time.
+there is not made again. The cache is $XDG_CACHE_HOME/shiftbench, else ~/.cache/shiftbench, else in
+the folder of temporary files; it may be removed at any time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from shiftbench.config.jobs import Job
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
+from shiftbench.runtime import cache_folder as usable_cache
 from shiftbench.runtime import forkserver_client, slurm
 
 MISTAKE, STOPPED = 2, 75
@@ -39,10 +40,7 @@ _variables: dict[str, str] = {}
 
 def cache_folder() -> Path:
     """Return the folder of the cache."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # A relative path is invalid by the standard of XDG.
-    root = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
-    return Path(root, "shiftbench")
+    return Path(usable_cache.path(), "shiftbench")
 
 
 def raw_folder(dataset: str | None) -> Path:

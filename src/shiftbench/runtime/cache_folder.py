@@ -8,20 +8,38 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
+from functools import cache
 
 VARIABLE = "XDG_CACHE_HOME"
 
 
+def path() -> str:
+    """Return the user's folder for caches, or a temporary one where that cannot be written."""
+    usual = _usual()
+    return usual if _is_usable(usual) else _temporary()
+
+
 def variables() -> dict[str, str]:
     """Return the variables that name another folder; empty where the usual one can be written."""
-    usual = os.environ.get(VARIABLE) or os.path.expanduser("~/.cache")
-    if _is_usable(usual):
+    folder = path()
+    if folder == _usual():
         return {}
+    return {VARIABLE: folder, "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder)}
+
+
+def _usual() -> str:
+    named = os.environ.get(VARIABLE, "")
+    # A relative path is invalid by the standard of XDG.
+    return named if os.path.isabs(named) else os.path.expanduser("~/.cache")
+
+
+@cache
+def _temporary() -> str:
     # The same one in later runs, which find compiled code there.
     folder = f"{tempfile.gettempdir()}/shiftbench-{os.getuid()}"
-    if not (_is_usable(folder) and os.stat(folder).st_uid == os.getuid()):
-        folder = tempfile.mkdtemp(prefix="shiftbench-")
-    return {VARIABLE: folder, "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder)}
+    if _is_usable(folder) and os.stat(folder).st_uid == os.getuid():
+        return folder
+    return tempfile.mkdtemp(prefix="shiftbench-")
 
 
 def _is_usable(folder: str) -> bool:

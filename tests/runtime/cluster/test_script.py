@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def test_in_a_group_a_failure_stops_only_what_comes_after():
 
 
 def test_the_shell_waits_for_a_job_that_saves_its_state():
-    text = script.text(job(f"{sys.executable} -c '{SAVES}'"))
+    text = script.text(job(shlex.join([sys.executable, "-c", SAVES])))
     process = subprocess.Popen(
         ["sh", "-c", text], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
