@@ -209,8 +209,8 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
     page = tmp_path / "README.md"
     page.write_text("a <!-- finding: it -->B.<!-- /finding --> <!-- table: gone --><!-- /table -->")
     assert pages.fill(tmp_path, published) == [
-        'README.md: no table is called "gone"; there are papers, five-papers, configs, which-method,'
-        " works"
+        'README.md: no table is called "gone"; there are papers, five-papers, configs,'
+        " which-method, works"
     ]
     assert page.read_text().startswith("a <!-- finding: it -->A.<!-- /finding -->")
     page.write_text("a <!-- finding: it -->")
