@@ -12,6 +12,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.publish.derived import findings, pages
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
+from tests.checkout import PUBLISHED, ROOT
 
 MEANS = {"strong": 0.9, "even": 0.8, "weak": 0.8}
 CLOCK = {"metric": "alarm_f1"}
@@ -240,8 +241,7 @@ def test_a_sentence_waits_for_the_results_of_a_planned_study(
 
 
 def test_the_processor_time_of_our_configs_is_in_a_table() -> None:
-    root = Path(__file__).parents[3]
-    table = pages.configs(root, PublishedResults(root / "results/published"))
+    table = pages.configs(ROOT, PublishedResults(PUBLISHED))
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [
         "| `embedded`", "| `cpu`", "| `paper`",
     ]  # fmt: skip
