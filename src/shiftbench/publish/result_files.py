@@ -9,7 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shiftbench.config import jobs
 from shiftbench.data.store import checksum, manifest
+from shiftbench.forecast import records
 from shiftbench.publish import store_metadata
 
 CHECKSUMS = "SHA256SUMS"
@@ -17,8 +19,6 @@ PROVENANCE = "provenance.json"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = "runs", "warm-ups"
-COST = ".cost.json"
-"""Ending of the file with the cost of a run, beside its store."""
 OVERVIEW = "overview"
 """Part of the results, beside the studies, with the files about all of them."""
 
@@ -67,7 +67,7 @@ def times(costs: list[dict[str, Any]]) -> dict[str, str]:
 
 def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
     """Return the spec of the scores of a study as `spec`; empty if none was recorded."""
-    cube = study_folder(results, study) / f"scores{store_metadata.SUFFIX}"
+    cube = study_folder(results, study) / f"scores{jobs.STORE}"
     attributes = store_metadata.attributes(cube) if cube.exists() else {}
     return {"spec": json.loads(attributes["spec"])} if "spec" in attributes else {}
 
@@ -133,7 +133,7 @@ def origins(results: Path) -> list[dict[str, Any]]:
 
 def cost_file(store: Path) -> Path:
     """Return the file with the cost of a run, by its store."""
-    return store.with_name(store.name.removesuffix(store_metadata.SUFFIX) + COST)
+    return store.with_name(store.name.removesuffix(jobs.STORE) + records.COST)
 
 
 def _origin(results: Path, study: str) -> dict[str, Any]:
@@ -143,5 +143,5 @@ def _origin(results: Path, study: str) -> dict[str, Any]:
 
 
 def _costs(folder: Path) -> list[dict[str, Any]]:
-    paths = sorted(folder.rglob(f"*{COST}"))
+    paths = sorted(folder.rglob(f"*{records.COST}"))
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
