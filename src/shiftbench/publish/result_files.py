@@ -76,7 +76,7 @@ def instructions(results: Path, study: str) -> list[str]:
     """Return the kinds of instructions of the runs of a study, portable or native, if known."""
     if of_runs := costs(results, study):
         return sorted({cost.get("instructions", "native") for cost in of_runs})
-    return _origin(results, study).get("instructions", [])
+    return origin(study_folder(results, study)).get("instructions", [])
 
 
 def gpus(results: Path, study: str) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def gpus(results: Path, study: str) -> dict[str, Any]:
     if on_gpus:
         hours = sum(cost["wall_seconds"] for cost in on_gpus) / 3600
         return {"gpus": sorted({cost["gpu"] for cost in on_gpus}), "gpu_hours": round(hours, 3)}
-    origin = _origin(results, study)
-    return {name: origin[name] for name in ("gpus", "gpu_hours") if name in origin}
+    known = origin(study_folder(results, study))
+    return {name: known[name] for name in ("gpus", "gpu_hours") if name in known}
 
 
 def checksums(files: dict[str, Path]) -> str:
@@ -128,18 +128,18 @@ def changed(results: Path, study: str) -> list[Path]:
 
 def origins(results: Path) -> list[dict[str, Any]]:
     """Return the published provenance of each study."""
-    return [_origin(results, study) for study in studies(results)]
+    return [origin(study_folder(results, study)) for study in studies(results)]
+
+
+def origin(study: Path) -> dict[str, Any]:
+    """Return the published provenance of a study, by its folder; empty without it."""
+    path = study / PROVENANCE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def cost_file(store: Path) -> Path:
     """Return the file with the cost of a run, by its store."""
     return store.with_name(store.name.removesuffix(jobs.STORE) + records.COST)
-
-
-def _origin(results: Path, study: str) -> dict[str, Any]:
-    """Return the published provenance of a study; empty without it."""
-    path = study_folder(results, study) / PROVENANCE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _costs(folder: Path) -> list[dict[str, Any]]:
