@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish.derived import findings, pages
+from shiftbench.publish.derived import findings, pages, statements
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
 from tests.checkout import PUBLISHED, ROOT
 
@@ -179,7 +179,7 @@ def test_words_that_no_row_supports_are_refused(published, says, problem) -> Non
 )
 def test_a_row_about_nothing_is_an_error(published, keys, problem) -> None:
     with pytest.raises(UserError, match=problem):
-        published.answer(Evidence.model_validate(row(**keys)))
+        statements.answer(published, Evidence.model_validate(row(**keys)))
 
 
 def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> None:
