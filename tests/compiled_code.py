@@ -34,10 +34,10 @@ from shiftbench.methods.learners import bayes_linear, gaussian_mean, robust_fpop
 from shiftbench.methods.online import conjugate_regression
 from shiftbench.methods.online.losses import CODES, Loss
 from shiftbench.methods.posteriors import normal_inverse_gamma
+from tests.checkout import ROOT
 from tests.data.text.word_counts import archive, speeches
 
 PACKAGE = Path(compiled_cache.__file__).parents[1]
-ROOT = Path(__file__).parents[1]
 CLASSES = Problem("classification", (3,), 2, 12, 1)
 KEY = seeds.block(range(2), "compiled-code")
 ROBUST = bayes_linear.Settings(beta_p=0.1, beta_rlm=0.1, window=8)

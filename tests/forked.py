@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.checkout import ROOT
+
 LIMIT_SECONDS = 1200
 """Time limit that ends a hanging command; normal commands are much faster."""
 PRELOADED = [
@@ -48,6 +49,13 @@ def python(
     assert process.exitcode is not None
     assert process.exitcode != -signal.SIGKILL, f"{command} has no end: {text[-3000:]}"
     return subprocess.CompletedProcess(command, process.exitcode, text)
+
+
+def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
+    """Return the output of `python -m MODULE` of this checkout in a folder."""
+    done = python(module, *arguments, cwd=folder, source=ROOT / "src")
+    assert done.returncode == status, done.stdout[-3000:]
+    return done.stdout
 
 
 def _run(cwd: Path, command: list[str], environment: dict[str, str], said: str) -> None:

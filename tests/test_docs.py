@@ -24,8 +24,8 @@ from shiftbench.config import bibliography, config_file
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import summarise, tidy
 from tests import own_words
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 QUICK = """
 seeds_per_job: 2
 streams:

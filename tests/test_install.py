@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from shiftbench.data.series import _nile
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 CONFIG = """\
 studies:
   toy:

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.checkout import ROOT
 from tests.workflow import copies
 from tests.workflow.test_clusters import CONFIG, made
 
-ROOT = copies.ROOT
 ALONE = ["unshare", "--net", "--map-root-user"]
 """Prefix that starts a command without a network."""
 DEFINITION = (ROOT / "envs/apptainer.def").read_text(encoding="utf-8")

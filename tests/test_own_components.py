@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests import forked
+from tests.checkout import ROOT
+from tests.forked import called
 
-ROOT = Path(__file__).parents[1]
 NEAREST_MEAN = '''\
 """Classes by the nearest mean of their rows so far, in probabilities of a fixed width.
 
@@ -118,12 +118,6 @@ def project(tmp_path_factory) -> Path:
     )
     (folder / "mine.yaml").write_text(CONFIG)
     return folder
-
-
-def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
-    done = forked.python(module, *arguments, cwd=folder, source=ROOT / "src")
-    assert done.returncode == status, done.stdout[-3000:]
-    return done.stdout
 
 
 @pytest.mark.long

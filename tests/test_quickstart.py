@@ -13,8 +13,9 @@ from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import changepoints
 from shiftbench.evaluation.scoring import segmentation
 from tests import own_data
+from tests.checkout import ROOT
 
-PICTURE = Path(__file__).parents[1] / "docs" / "quickstart.png"
+PICTURE = ROOT / "docs" / "quickstart.png"
 CLOSE = 3
 """The largest number of days between a true change and its estimate."""
 

@@ -19,9 +19,9 @@ import yaml
 from shiftbench.cli import main
 from shiftbench.config import components
 from shiftbench.config.schema import Study, StudyFile
+from tests.checkout import ROOT
 from tests.config.test_user_components import forget
 
-ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("*.md", "docs/*.md", "config/*.md", "results/*.md", "examples/*/*.md")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import doctest
 import re
-from pathlib import Path
 
 import pytest
 
 from shiftbench.api import changepoints, online_method
+from tests.checkout import ROOT
 from tests.test_docs import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = ROOT / "docs" / "python.md"
 PEER = re.compile(r"^from (river|ruptures) import", re.MULTILINE)
 """Matches snippets that run separately, and only in .venv-peers."""
 

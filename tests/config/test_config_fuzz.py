@@ -18,6 +18,7 @@ from shiftbench.config import claims, jobs
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
+from tests.checkout import ROOT
 from tests.fuzzing import VALUES, Tally, cases, generator
 
 CASES = cases(500)
@@ -223,20 +224,19 @@ def bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable
 
         found[text] = put
 
-    repository = Path(__file__).parents[2]
     for name in ("visits.csv", "prices.csv"):
-        (source,) = repository.glob(f"examples/*/{name}")
+        (source,) = ROOT.glob(f"examples/*/{name}")
         shutil.copy(source, name)
     config = Path("some.yaml")
     for text in (OWN, TUNED):
         add(text, config, config)
     for name in ("series", "table"):
-        add((repository / f"examples/{name}/changes.yaml").read_text(), config, config)
+        add((ROOT / f"examples/{name}/changes.yaml").read_text(), config, config)
     for name in ("toy-step", "nile", "langevin", "soft-resets", "recurring-concepts", "covariance"):
-        text = (repository / f"config/studies/{name}.yaml").read_text()
+        text = (ROOT / f"config/studies/{name}.yaml").read_text()
         add(text, Path(f"studies/{name}.yaml"), config, f"budget: embedded\nstudies: [{name}]\n")
     for name, method in (("conjugate", "bocpd"), ("drift-detection", "adwin")):
-        text = (repository / f"config/methods/{name}.yaml").read_text()
+        text = (ROOT / f"config/methods/{name}.yaml").read_text()
         pick = PICKED.format(method)
         add(text, Path(f"methods/{name}.yaml"), config, pick)
     return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
+from tests.checkout import ROOT
 from tests.test_own_components import NEAREST_MEAN
 
-DOCUMENT = Path(__file__).parents[2] / "CONTRIBUTING.md"
+DOCUMENT = ROOT / "CONTRIBUTING.md"
 
 
 class Fault(NamedTuple):

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.checkout import ROOT
 from tests.contract.faulty_learners import CRASHES, ENDLESS
 from tests.contract.faulty_parts import FAMILIES, SAID
 from tests.contract.good_parts import GOOD, LAST_VALUE
 
-ROOT = Path(__file__).parents[2]
 CRASHING = {name: fault.apply(LAST_VALUE) for name, fault in CRASHES.items()}
 ENDING_LATE = {name: fault.apply(LAST_VALUE) for name, fault in ENDLESS.items()}
 WORDS = SAID | {name: fault.said for name, fault in (CRASHES | ENDLESS).items()}

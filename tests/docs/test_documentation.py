@@ -22,10 +22,10 @@ from shiftbench import adapters
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
 from tests.browsing import Serious
+from tests.checkout import ROOT
 from tests.test_docs import blocks
 
 pytestmark = pytest.mark.peers
-ROOT = Path(__file__).parents[2]
 TUTORIALS = ("changes", "table", "own-method", "paper")
 OPTIONS = "-q -E -a -W --keep-going -c docs"
 """Options of Sphinx: no caches, and warnings as errors."""

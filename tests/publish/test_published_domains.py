@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 from shiftbench.config import components
 from shiftbench.evaluation.scoring import statistics
+from tests.checkout import PUBLISHED
 
-PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 SUMMARIES = sorted(PUBLISHED.glob("*/studies/*/summary.csv"))
 
 

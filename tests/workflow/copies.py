@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 from tests import forked
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parents[2]
 # Replaces __main__.py and only makes the files of a job.
 FAKE = """
 import sys

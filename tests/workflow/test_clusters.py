@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.checkout import ROOT
 from tests.workflow import copies
 
 CONFIG = """\
@@ -25,7 +26,7 @@ studies:
     artefacts: [score-table]
     methods: {plain: [gaussian-mean]}
 """
-PAGE = (copies.ROOT / "docs/clusters.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/clusters.md").read_text(encoding="utf-8")
 COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)).splitlines()
 
 

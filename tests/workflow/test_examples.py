@@ -10,16 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import forked
-
-ROOT = Path(__file__).parents[2]
-
-
-def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
-    """Return the output of `python -m MODULE` in a copy of a project."""
-    done = forked.python(module, *arguments, cwd=folder, source=ROOT / "src")
-    assert done.returncode == status, done.stdout[-3000:]
-    return done.stdout
+from tests.checkout import ROOT
+from tests.forked import called
 
 
 def snakemake(folder: Path, *arguments: str) -> list[str]:

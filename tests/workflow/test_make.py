@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.checkout import ROOT
 
 
 @pytest.mark.parametrize(("target", "arguments"), [("run", ["--", "--cores", "1"]), ("check", [])])

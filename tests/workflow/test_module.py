@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.checkout import ROOT
 from tests.workflow import copies
 
 MINE = """\
@@ -81,7 +82,7 @@ def _files(folder: Path) -> set[str]:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the repository whose jobs only make their files."""
     folder = copies.faked(tmp_path_factory.mktemp("copy") / "it's a checkout", MINE)
-    shutil.copy(copies.ROOT / "config/embedded.yaml", folder / "config")
+    shutil.copy(ROOT / "config/embedded.yaml", folder / "config")
     source = folder / "src/shiftbench"
     settings = "class Settings:\n"
     toy = (source / "data/series/toy_step.py").read_text()
@@ -225,7 +226,7 @@ def test_the_layout_of_snakedeploy(checkout, tmp_path):
 
 @pytest.mark.long
 def test_real_jobs_below_a_prefix(tmp_path):
-    (tmp_path / "Snakefile").write_text(PARENT.format(checkout=copies.ROOT))
+    (tmp_path / "Snakefile").write_text(PARENT.format(checkout=ROOT))
     (tmp_path / "parent.yaml").write_text("bench:\n" + textwrap.indent(MINE, "  "))
     done = _snakemake(tmp_path)
     assert done.returncode == 0, done.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkout import ROOT
 from tests.workflow import copies
 
 CONFIG = """\
@@ -48,7 +49,7 @@ def _snakemake(folder: Path, *arguments: str) -> set[str]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the repository in which the workflow has run; `said` lists its jobs."""
     folder = copies.faked(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
-    methods = (copies.ROOT / "config/methods/li2021vbs.yaml").read_text()
+    methods = (ROOT / "config/methods/li2021vbs.yaml").read_text()
     for name, text in (("claims", CLAIMS), ("methods", methods)):
         (folder / "config" / name).mkdir()
         (folder / "config" / name / "li2021vbs.yaml").write_text(text)

@@ -13,8 +13,8 @@ import pytest
 from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
+from tests.checkout import ROOT
 from tests.workflow import copies
-from tests.workflow.copies import ROOT
 
 MARKS = '{"ann": [45, 90], "bob": [44]}'
 

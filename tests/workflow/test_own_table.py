@@ -12,7 +12,8 @@ import pytest
 from shiftbench.cli import main
 from shiftbench.evaluation.artefacts import changepoint_dates
 from tests import own_data
-from tests.workflow.copies import ROOT, snakemake_in
+from tests.checkout import ROOT
+from tests.workflow.copies import snakemake_in
 
 EXAMPLE = ROOT / "examples" / "table"
 CONFIG = "changes.yaml"

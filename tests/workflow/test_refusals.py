@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked
-
-ROOT = Path(__file__).parents[2]
+from tests.checkout import ROOT
 
 
 @pytest.mark.parametrize(

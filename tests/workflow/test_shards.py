@@ -12,8 +12,8 @@ import xarray as xr
 
 from shiftbench.data.store import zarr_zip
 from tests import forked
+from tests.checkout import ROOT
 from tests.data.text.test_running_text import congress
-from tests.workflow.copies import ROOT
 
 CONFIG = """\
 streams:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -13,20 +10,16 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from shiftbench.api import learners, saved_methods
-from shiftbench.api.arguments import file_path, length, mapping, shown, whole
-from shiftbench.api.definition import Definition, defined
+from shiftbench.api import saved_methods
+from shiftbench.api.arguments import file_path, length, mapping, whole
+from shiftbench.api.definition import defined
 from shiftbench.api.input_error import InputError
 from shiftbench.api.inputs import Inputs
-from shiftbench.api.learners import Form
 from shiftbench.api.prediction import Prediction, moments, probabilities
-from shiftbench.api.recorded_changes import Alarm, RecordedChanges
-from shiftbench.api.steps import Steps
-from shiftbench.api.targets import Labels, Values
-from shiftbench.core import seeds as seeding
+from shiftbench.api.recorded_changes import Alarm
+from shiftbench.api.restorable_method import RestorableMethod
+from shiftbench.api.targets import Values
 from shiftbench.core.interface import Batch, Categorical, Predictive, State
-from shiftbench.data.store import checkpoint
-from shiftbench.evaluation.scoring import alarms
 
 MOST_ROWS = 10**9
 """Rows of a prediction."""
@@ -87,7 +80,7 @@ def method(
     return OnlineMethod(definition, classes=classes, tasks=tasks, seed=seed)
 
 
-class OnlineMethod:
+class OnlineMethod(RestorableMethod):
     """A method that learns from rows as they come; made by `shiftbench.method`.
 
     The first row sets the form of all others. Inputs are taken as they are: nothing is
@@ -103,32 +96,6 @@ class OnlineMethod:
         The number of tasks learnt so far.
     """
 
-    def __init__(
-        self,
-        definition: Definition,
-        *,
-        classes: Sequence[Hashable] | int | None = None,
-        tasks: int | None = None,
-        seed: int = 0,
-        key: tuple[str, ...] = ("python", "rows"),
-    ) -> None:
-        """key: what seeds are folded from besides the method and the seed, as in a study."""
-        self._definition, self._seed = definition, whole("seed", seed)
-        self._tasks = None if tasks is None else whole("tasks", tasks, least=1)
-        self._key = (*key, definition.name) if len(key) == 2 else key
-        self._labels = None if classes is None else Labels(classes)
-        self._all_classes = bool(self.classes)
-        self._reset()
-
-    def _reset(self) -> None:
-        """Forget all rows."""
-        self._by_rows = not self._definition.trains_network
-        recent = (alarms.ROWS if self._by_rows else alarms.TASKS).recent
-        self._recorded = RecordedChanges(recent)
-        self._inputs: Inputs | None = None
-        self._targets: Values | Labels | None = self._labels
-        self._form: Form | None = None
-
     @property
     def learns_by(self) -> str:
         """``"rows"`` where each row is a task, ``"tasks"`` where each call of `learn_many` is."""
@@ -137,13 +104,12 @@ class OnlineMethod:
     @property
     def tasks_done(self) -> int:
         """The number of tasks learnt so far."""
-        return self._steps.done if self._form else 0
+        return self._tasks_done()
 
     @property
     def classes(self) -> list[Hashable]:
         """The labels so far, in the order of probabilities; empty for real targets."""
-        known = self._labels.known if self._labels else []
-        return [one.item() if isinstance(one, np.generic) else one for one in known]
+        return self._labels.plain if self._labels else []
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -301,19 +267,7 @@ class OnlineMethod:
         names of inputs other than texts, numbers and booleans.
         """
         meta, arrays = self.__getstate__()
-        for one in [*meta["classes"], *(self.feature_names or ())]:
-            if not isinstance(one, str | int | float):
-                raise InputError(
-                    f"{shown(one)} is a {type(one).__name__}; to save a method, use texts or"
-                    " numbers as labels and names of inputs"
-                )
-        file = file_path("path", path)
-        new = file.parent / f".{file.name}.new"
-        try:
-            checkpoint.write(new, arrays, meta)
-            new.replace(file)
-        finally:
-            new.unlink(missing_ok=True)
+        saved_methods.write(file_path("path", path), arrays, meta)
 
     def load(self, path: str | Path) -> Self:
         """Go to what `save` wrote, to the byte; return the method itself.
@@ -325,87 +279,12 @@ class OnlineMethod:
         """
         path = file_path("path", path)
         arrays, meta = saved_methods.read(path)
-        mine, other = self.__getstate__()[0]["method"], meta["method"]
-        if mine != other:
-            keys = [key for key in {**mine, **other} if mine.get(key, mine) != other.get(key, mine)]
-            raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
-        if self._all_classes and meta["classes"] != self.classes:
-            raise InputError(f"{path} is of a method with other classes: {meta['classes']}")
+        saved_methods.refuse_other(path, meta, self._before_rows())
         made = object.__new__(type(self))
         with saved_methods.told(path):
             made.__setstate__((meta, arrays))
         self.__dict__ = made.__dict__
         return self
-
-    def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that makes the method, as values for JSON and arrays."""
-        name, pipeline, model = self._definition
-        meta: dict[str, Any] = {
-            "method": json.loads(
-                json.dumps(
-                    {
-                        "name": name,
-                        "pipeline": pipeline,
-                        "network": model,
-                        "seed": self._seed,
-                        "tasks": self._tasks,
-                        "key": self._key,
-                        "number of classes": self._labels and self._labels.most,
-                    }
-                )
-            ),
-            "classes": self.classes,
-            "all_classes": self._all_classes,
-        }
-        if self._form is None:
-            return meta, {}
-        assert self._inputs is not None
-        single = isinstance(self._targets, Values) and self._targets.single
-        meta |= {"form": self._form, "names": self._inputs.names, "single": single}
-        meta |= {"done": self._steps.done}
-        arrays = {f"state.{key}": array for key, array in self._steps.state.items()}
-        arrays |= {f"changes.{k}": a for k, a in self._recorded.arrays().items()}
-        return meta, arrays
-
-    def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
-        """Become what `__getstate__` described."""
-        meta, arrays = copy.deepcopy(state)
-        mine = meta["method"]
-        pipeline = [(name, settings) for name, settings in mine["pipeline"]]
-        model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
-        self._definition = Definition(mine["name"], pipeline, model)
-        self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
-        most = mine["number of classes"]
-        self._labels = None if most is None else Labels(most)
-        self._all_classes = meta["all_classes"]
-        for label in meta["classes"]:
-            assert self._labels is not None
-            self._labels.number(label)
-        self._reset()
-        if "form" not in meta:
-            return
-        shape, outputs, classes, rows = meta["form"]
-        inputs = Inputs(tuple(shape), meta["names"])
-        targets = self._labels or Values(outputs, meta["single"])
-        self._build(inputs, targets, Form(tuple(shape), outputs, classes, rows))
-        of_state = {k.removeprefix("state."): a for k, a in arrays.items() if k[:6] == "state."}
-        saved_methods.refuse_unlike(of_state, self._steps.state)
-        self._steps.restore(of_state, meta["done"])
-        kept = {k.removeprefix("changes."): a for k, a in arrays.items() if k[:8] == "changes."}
-        self._recorded.restore(kept)
-
-    def _begin(self, inputs: Inputs, y: Any, rows: int) -> None:
-        """Build the learner for rows such as the first; nothing remains where that fails."""
-        targets = self._labels or Values.like(y)
-        outputs = targets.most if isinstance(targets, Labels) else targets.size
-        form = Form(inputs.shape, outputs, isinstance(targets, Labels), rows)
-        self._build(inputs, targets, form)
-
-    def _build(self, inputs: Inputs, targets: Values | Labels, form: Form) -> None:
-        self._built = learners.built(self._definition, form, self._tasks)
-        seeds = seeding.block([self._seed], *self._key)
-        self._steps = Steps(self._built.learner, seeds)
-        self._inputs, self._targets, self._form = inputs, targets, form
 
     def _known_inputs(self) -> Inputs:
         if self._inputs is None:
@@ -418,20 +297,6 @@ class OnlineMethod:
             return np.zeros((0, len(self.classes)))
         shape = (0,) if self._targets.single else (0, self._targets.size)
         return Prediction(np.zeros(shape), np.zeros(shape))
-
-    @contextmanager
-    def _undone_if_refused(self) -> Iterator[None]:
-        """Forget the form and the labels that a refused call brought, if it learnt no task."""
-        tasks, labels = self.tasks_done, len(self._labels.known) if self._labels else 0
-        try:
-            yield
-        except Exception:
-            if self.tasks_done == tasks:
-                if self._labels:
-                    self._labels.forget(labels)
-                if not tasks:
-                    self._reset()
-            raise
 
     def _refuse_without_decisions(self) -> None:
         """Raise InputError for a method that takes no decisions about changes."""

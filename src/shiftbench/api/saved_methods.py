@@ -1,4 +1,4 @@
-"""Files of methods, which `OnlineMethod.save` writes, read without trust in what they say."""
+"""Files of methods, as `OnlineMethod.save` writes them; they are read without trust."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from shiftbench.api.arguments import shown
 from shiftbench.api.input_error import InputError
 from shiftbench.config import component_checks
 from shiftbench.core.interface import State
@@ -64,6 +65,25 @@ class _Learnt(_Meta):
         return self
 
 
+def write(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """Write the state of a method to a file, which is replaced when the new one is complete.
+
+    InputError for labels and names of inputs that cannot be written.
+    """
+    for one in [*meta["classes"], *(meta.get("names") or ())]:
+        if not isinstance(one, str | int | float):
+            raise InputError(
+                f"{shown(one)} is a {type(one).__name__}; to save a method, use texts or"
+                " numbers as labels and names of inputs"
+            )
+    new = path.parent / f".{path.name}.new"
+    try:
+        checkpoint.write(new, arrays, meta)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return arrays and meta data of a file, which have the form of those that `save` writes."""
     with told(path):
@@ -84,6 +104,19 @@ def told(path: Path) -> Iterator[None]:
         raise _wrong(path, where + component_checks.message(first)) from None
     except DAMAGED as error:
         raise _wrong(path, str(error) or type(error).__name__) from None
+
+
+def refuse_other(path: Path, found: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+    """Raise InputError where a file's meta data are of another method, or of other classes.
+
+    mine: what is known of the method before its first row.
+    """
+    ours, other = mine["method"], found["method"]
+    if ours != other:
+        keys = [key for key in {**ours, **other} if ours.get(key, ours) != other.get(key, ours)]
+        raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
+    if mine["all_classes"] and found["classes"] != mine["classes"]:
+        raise InputError(f"{path} is of a method with other classes: {found['classes']}")
 
 
 def refuse_unlike(arrays: Mapping[str, np.ndarray], fresh: State) -> None:

@@ -73,6 +73,11 @@ class Labels:
             raise InputError(f"classes: {shown(classes)}; give two labels or more, each once")
         self._numbers = {label: number for number, label in enumerate(self.known)}
 
+    @property
+    def plain(self) -> list[Hashable]:
+        """The labels so far by number, those of NumPy as Python's own."""
+        return [one.item() if isinstance(one, np.generic) else one for one in self.known]
+
     def number(self, label: Any) -> int:
         """Return the number of a label. InputError for one that is not among the classes."""
         try:

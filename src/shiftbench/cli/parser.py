@@ -93,6 +93,8 @@ def make() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
     verbs = parser.add_subparsers(required=True, metavar="VERB", title="verbs")
     _add_planning(verbs)
     _add_results(verbs)
+    _add_site(verbs)
+    _add_verify(verbs)
     _add_program(verbs, parser)
     _add_jobs(verbs)
     return parser, verbs
@@ -139,7 +141,7 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
-    """Add the commands for looking at results, and publishing them."""
+    """Add the commands for looking at results, packing and publishing them."""
     looking = _add(verbs, "words", user.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
@@ -158,6 +160,10 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     )
     publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
     _add_config(publishing)
+
+
+def _add_site(verbs: argparse._SubParsersAction) -> None:
+    """Add the command for making pages of results."""
     showing = _add(verbs, "site", user.site)
     showing.add_argument(
         "results",
@@ -185,6 +191,10 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     )
     _add_trust(showing)
     _add_sample(showing, 1, "runs of each of their methods to compute again")
+
+
+def _add_verify(verbs: argparse._SubParsersAction) -> None:
+    """Add the command for comparing results with published ones, or checking a crate."""
     checking = _add(verbs, "verify", verifying.verify)
     checking.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     checking.add_argument(

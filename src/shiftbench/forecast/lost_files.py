@@ -17,7 +17,7 @@ from shiftbench.config.jobs import Job
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
 from shiftbench.data.store.manifest import Entry
-from shiftbench.forecast import snakemake_metadata
+from shiftbench.forecast import records, snakemake_metadata
 
 NO_FILE = Entry("", 0, 0, 0)
 SHOWN = 5
@@ -74,7 +74,7 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     """
     jobs = list(jobs)
     known, lost = manifest.read(results), Lost([], [], [], {})
-    costs = [file for job in jobs for file in job.outputs if file.endswith(".cost.json")]
+    costs = [file for job in jobs for file in job.outputs if file.endswith(records.COST)]
     trusting = not known and not any(checksum.is_there(Path(file)) for file in costs)
     for job in jobs:
         for file in job.outputs:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.config import spec_files
+from shiftbench.config import jobs, spec_files
 from shiftbench.forecast import cost_model
 
-COST, STORE = ".cost.json", ".zarr.zip"
+COST = ".cost.json"
+"""Ending of the file with the cost of a run, beside its store."""
 TABLE = "costs.csv"
 KINDS = ("runs", "warm-ups")
 
@@ -113,7 +114,7 @@ def amount(spec: Mapping[str, Any]) -> float:
 
 def _of(path: Path) -> Iterator[Record]:
     """Yield the record of a finished run; nothing if its store is missing or old."""
-    store = path.with_name(path.name.removesuffix(COST) + STORE)
+    store = path.with_name(path.name.removesuffix(COST) + jobs.STORE)
     try:
         yield of_spec(_spec(store), json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):

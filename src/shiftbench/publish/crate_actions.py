@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench import __version__
+from shiftbench.config.jobs import STORE
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
+from shiftbench.forecast import records
 from shiftbench.publish import result_files, store_metadata
 from shiftbench.publish.crate_sources import Entity, datasets, references
 
@@ -157,12 +159,12 @@ def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
 def _costs(crate: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each job of a kind with its cost. The key is the path of its store without suffix."""
     for store in store_metadata.below(crate / kind):
-        key = store.relative_to(crate).as_posix().removesuffix(store_metadata.SUFFIX)
-        yield key, atomic_files.read_json(crate / f"{key}{result_files.COST}")
+        key = store.relative_to(crate).as_posix().removesuffix(STORE)
+        yield key, atomic_files.read_json(crate / f"{key}{records.COST}")
 
 
 def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
-    store = f"{key}{store_metadata.SUFFIX}"
+    store = f"{key}{STORE}"
     stream = store_metadata.spec(crate / store)["stream"]["name"]
     return {
         "@id": f"#{key}",
@@ -170,7 +172,7 @@ def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entit
         "name": key,
         "instrument": {"@id": f"#tool-{TOOLS[kind][0]}"},
         "object": [{"@id": f"streams/{stream}.croissant.json"}],
-        "result": [{"@id": store}, {"@id": f"{key}{result_files.COST}"}],
+        "result": [{"@id": store}, {"@id": f"{key}{records.COST}"}],
         "actionStatus": COMPLETED,
         "resourceUsage": references(_usages(key, cost)),
         **_times(cost),

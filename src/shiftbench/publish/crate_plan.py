@@ -207,7 +207,7 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
             group = needed if job.rule == "run_learner" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}
     for name in plan.streams:
-        optional |= {f"{STREAMS}/{name}{store_metadata.SUFFIX}", f"{STREAMS}/{name}.croissant.json"}
+        optional |= {f"{STREAMS}/{name}{jobs.STORE}", f"{STREAMS}/{name}.croissant.json"}
     return needed, optional
 
 
@@ -215,7 +215,7 @@ def _streams(crate: Path, plan: Config, files: dict[str, Path], limits: Limits) 
     """Return the stores of streams. UserError for one that is not that which the config plans."""
     found = {}
     for name, stream in plan.streams.items():
-        path = files.get(f"{STREAMS}/{name}{store_metadata.SUFFIX}")
+        path = files.get(f"{STREAMS}/{name}{jobs.STORE}")
         if path is not None:
             store_checks.decoded_size(path, limits)
             _refuse_other(path, specs.stream(plan, name), _is_of_user(stream))
@@ -231,7 +231,7 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
         for method in plan.pipelines:
             for block in crate.plan.blocks(study):
                 name = f"{study}/{stream}/{method}/{block[0]}-{block[1]}"
-                path = files.get(f"{result_files.RUNS}/{name}{store_metadata.SUFFIX}")
+                path = files.get(f"{result_files.RUNS}/{name}{jobs.STORE}")
                 if path is None:
                     continue
                 store_checks.decoded_size(path, crate.limits)

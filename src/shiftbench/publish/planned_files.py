@@ -89,8 +89,8 @@ def _refuse_foreign(planned: dict[str, set[str]], there: dict[str, dict[str, Pat
     ]
     if foreign:
         raise UserError(
-            f"{crate_files.some(foreign)}: the config plans no such file. Delete it, or name the config"
-            " of these results with --config. Nothing was published."
+            f"{crate_files.some(foreign)}: the config plans no such file. Delete it, or name the"
+            " config of these results with --config. Nothing was published."
         )
 
 

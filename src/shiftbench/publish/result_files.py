@@ -9,7 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shiftbench.config import jobs
 from shiftbench.data.store import checksum, manifest
+from shiftbench.forecast import records
 from shiftbench.publish import store_metadata
 
 CHECKSUMS = "SHA256SUMS"
@@ -17,8 +19,6 @@ PROVENANCE = "provenance.json"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = "runs", "warm-ups"
-COST = ".cost.json"
-"""Ending of the file with the cost of a run, beside its store."""
 OVERVIEW = "overview"
 """Part of the results, beside the studies, with the files about all of them."""
 
@@ -67,7 +67,7 @@ def times(costs: list[dict[str, Any]]) -> dict[str, str]:
 
 def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
     """Return the spec of the scores of a study as `spec`; empty if none was recorded."""
-    cube = study_folder(results, study) / f"scores{store_metadata.SUFFIX}"
+    cube = study_folder(results, study) / f"scores{jobs.STORE}"
     attributes = store_metadata.attributes(cube) if cube.exists() else {}
     return {"spec": json.loads(attributes["spec"])} if "spec" in attributes else {}
 
@@ -76,7 +76,7 @@ def instructions(results: Path, study: str) -> list[str]:
     """Return the kinds of instructions of the runs of a study, portable or native, if known."""
     if of_runs := costs(results, study):
         return sorted({cost.get("instructions", "native") for cost in of_runs})
-    return _origin(results, study).get("instructions", [])
+    return origin(study_folder(results, study)).get("instructions", [])
 
 
 def gpus(results: Path, study: str) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def gpus(results: Path, study: str) -> dict[str, Any]:
     if on_gpus:
         hours = sum(cost["wall_seconds"] for cost in on_gpus) / 3600
         return {"gpus": sorted({cost["gpu"] for cost in on_gpus}), "gpu_hours": round(hours, 3)}
-    origin = _origin(results, study)
-    return {name: origin[name] for name in ("gpus", "gpu_hours") if name in origin}
+    known = origin(study_folder(results, study))
+    return {name: known[name] for name in ("gpus", "gpu_hours") if name in known}
 
 
 def checksums(files: dict[str, Path]) -> str:
@@ -128,20 +128,20 @@ def changed(results: Path, study: str) -> list[Path]:
 
 def origins(results: Path) -> list[dict[str, Any]]:
     """Return the published provenance of each study."""
-    return [_origin(results, study) for study in studies(results)]
+    return [origin(study_folder(results, study)) for study in studies(results)]
+
+
+def origin(study: Path) -> dict[str, Any]:
+    """Return the published provenance of a study, by its folder; empty without it."""
+    path = study / PROVENANCE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def cost_file(store: Path) -> Path:
     """Return the file with the cost of a run, by its store."""
-    return store.with_name(store.name.removesuffix(store_metadata.SUFFIX) + COST)
-
-
-def _origin(results: Path, study: str) -> dict[str, Any]:
-    """Return the published provenance of a study; empty without it."""
-    path = study_folder(results, study) / PROVENANCE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return store.with_name(store.name.removesuffix(jobs.STORE) + records.COST)
 
 
 def _costs(folder: Path) -> list[dict[str, Any]]:
-    paths = sorted(folder.rglob(f"*{COST}"))
+    paths = sorted(folder.rglob(f"*{records.COST}"))
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]

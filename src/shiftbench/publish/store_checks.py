@@ -20,8 +20,8 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 from shiftbench.data.store import zarr_zip
 from shiftbench.publish.crate_files import DEFAULT, RAISE, Limits
+from shiftbench.publish.store_metadata import METADATA
 
-METADATA = "zarr.json"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 """Name of a member: no folder above, no absolute path, no escape."""
 NUMBERS = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")

@@ -13,11 +13,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _cifar
 from shiftbench.data.store import raw as raw_files
-
-MIRROR = Path(os.environ.get("SHIFTBENCH_MIRROR", "nowhere"))
-real = pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+from tests.real_files import MIRROR, needs_mirror
 
 
 def batch(key: bytes, labels: list[int], start: int) -> bytes:
@@ -95,7 +91,7 @@ def test_a_pickle_runs_no_code(call, protocol, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@real
+@needs_mirror
 @pytest.mark.parametrize(
     ("dataset", "folder", "files", "key"),
     [

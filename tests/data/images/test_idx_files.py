@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _idx_files
+from tests.real_files import MIRROR, needs_mirror
 
 
 def write_idx(path: Path, array: np.ndarray, header: bytes | None = None) -> None:
@@ -76,12 +76,10 @@ def test_digits_need_a_sensible_test_size():
         _idx_files.bundled_digits(1795)
 
 
-@pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+@needs_mirror
 @pytest.mark.parametrize("dataset", ["mnist", "fashion-mnist"])
 def test_real_files(dataset):
-    images = _idx_files.idx_set(Path(os.environ["SHIFTBENCH_MIRROR"]) / dataset)
+    images = _idx_files.idx_set(MIRROR / dataset)
     assert images.pixels.shape == (70000, 28, 28, 1) and images.n_train == 60000
     assert np.bincount(images.label[60000:]).sum() == 10000
     assert set(images.label) == set(range(10))

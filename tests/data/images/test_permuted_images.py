@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import permuted_images
 from shiftbench.data.images.permuted_images import Settings
+from tests.real_files import MIRROR, needs_mirror
 
 
 @functools.cache
@@ -189,12 +189,10 @@ def test_the_store_holds_every_image_once():
     assert build(realisations=2).nbytes < 1.3 * 1797 * 64 + 10_000
 
 
-@pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+@needs_mirror
 def test_mnist():
     settings = Settings("mnist", realisations=2, first_task="identity")
-    store = permuted_images.build(settings, Path(os.environ["SHIFTBENCH_MIRROR"]) / "mnist")
+    store = permuted_images.build(settings, MIRROR / "mnist")
     train = permuted_images.task(store, [1], 9).train
     assert train.inputs.shape == (1, 60000, 28, 28, 1)
     np.testing.assert_array_equal(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import split_images
 from shiftbench.data.images.split_images import Settings
-
-MIRROR = Path(os.environ.get("SHIFTBENCH_MIRROR", "nowhere"))
-real = pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+from tests.real_files import MIRROR, needs_mirror
 
 
 @functools.cache
@@ -158,7 +153,7 @@ def test_classes_may_be_left_over_on_purpose():
     assert split_images.problem(given(classes_per_task=3, tasks=3, heads="single")).n_outputs == 10
 
 
-@real
+@needs_mirror
 def test_split_mnist_has_the_known_counts():
     settings = Settings("mnist", realisations=1, class_order="given", heads="single")
     store = split_images.build(settings, MIRROR / "mnist")
@@ -179,7 +174,7 @@ def both(tmp_path_factory) -> Path:
     return folder
 
 
-@real
+@needs_mirror
 def test_split_cifar_10_100_is_the_stream_of_seed_001(both):
     settings = Settings("cifar-10-100", realisations=2, classes_per_task=10, train_per_task=500)
     store = split_images.build(settings, both)

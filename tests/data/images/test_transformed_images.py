@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import scipy.stats
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _affine, _segment_maps, transformed_images
 from shiftbench.data.images.transformed_images import Settings
+from tests.real_files import MIRROR, needs_mirror
 
 
 @functools.cache
@@ -150,12 +150,10 @@ def test_more_images_than_there_are(name):
         build(**{name: 5000})
 
 
-@pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+@needs_mirror
 def test_fashion_mnist():
     settings = Settings("fashion-mnist", realisations=2, tasks=4, validation=5000)
-    raw = Path(os.environ["SHIFTBENCH_MIRROR"]) / "fashion-mnist"
+    raw = MIRROR / "fashion-mnist"
     store = transformed_images.build(settings, raw)
     task = transformed_images.task(store, [0, 1], 3)
     assert task.train.inputs.shape == (2, 400, 28, 28, 1)
@@ -169,15 +167,13 @@ def test_cifar_10_without_a_batch_is_reported(tmp_path):
         transformed_images.build(Settings("cifar-10"), tmp_path)
 
 
-@pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+@needs_mirror
 def test_cifar_10():
     """All channels of a colour image get the same map and keep their order."""
     settings = Settings(
         "cifar-10", realisations=1, tasks=4, train_per_task=5, validation=9990, warm_up_size=2
     )
-    raw = Path(os.environ["SHIFTBENCH_MIRROR"]) / "cifar-10-batches-py"
+    raw = MIRROR / "cifar-10-batches-py"
     store = transformed_images.build(settings, raw)
     assert transformed_images.problem(store).input_shape == (32, 32, 3)
     task = transformed_images.task(store, [0], 3)

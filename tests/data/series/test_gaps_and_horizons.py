@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,8 @@ from shiftbench.data.series._series_store import Series, View, stored, training_
 from shiftbench.data.series._series_store import problem as problem_of
 from shiftbench.data.series.series import Settings
 from shiftbench.data.store.raw import Dataset
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 GAPS = [17, 19, 30]
 ENTRY = Dataset("t", "l", "c", {})
 
@@ -126,7 +124,7 @@ def test_the_correlation_changes_and_nothing_else():
 
 @needs_mirror
 def test_the_stocks_have_the_volatility_and_correlation_of_their_years():
-    store = series.build(Settings("stocks", regressors="constant"), Path(MIRROR) / "stocks")
+    store = series.build(Settings("stocks", regressors="constant"), MIRROR / "stocks")
     value, year = store["value"].values[0], store["time"].values.astype("datetime64[Y]").astype(str)
     assert value.shape == (3269, 3) and value[:, 0].min() == pytest.approx(-73.12, abs=0.01)
     assert store["time"].values[value[:, 0].argmin()] == "2000-09-29"
@@ -152,6 +150,6 @@ def test_the_stocks_have_the_volatility_and_correlation_of_their_years():
     ],
 )
 def test_the_real_series_are_whole(dataset, values, gaps, last):
-    read = _plain_series.read(dataset, Path(MIRROR) / dataset)
+    read = _plain_series.read(dataset, MIRROR / dataset)
     assert read.value.shape == (1, values, 1) and len(read.after_gap) == gaps
     assert (read.time[-1], read.value[0, -1, 0]) == last

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import _london_nox, _simulated_ar, series
 from shiftbench.data.series.series import Settings
-
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
+from tests.real_files import MIRROR, needs_mirror
 
 
 def build(raw=Path("unused"), **settings):
@@ -255,10 +252,10 @@ def test_a_short_station_is_named(stations, tmp_path):
 
 @needs_mirror
 def test_real_files():
-    well = build(Path(MIRROR) / "well-log", dataset="well-log", regressors="constant")
+    well = build(MIRROR / "well-log", dataset="well-log", regressors="constant")
     assert well["value"].values[0, [0, -1], 0].tolist() == [133530.6, 110298.0]
     london = build(
-        Path(MIRROR) / "london-nox",
+        MIRROR / "london-nox",
         dataset="london-nox",
         regressors="neighbours",
         scaling="z-score",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -17,9 +16,8 @@ from shiftbench.data.series import _tcpd, _tcpd_from_river, _well_log, series_fi
 from shiftbench.data.series.series_file import Settings
 from shiftbench.data.store import raw
 from shiftbench.evaluation.scoring import segmentation
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 NAMES = [one for one in get_args(get_type_hints(Settings)["dataset"]) if one]
 DATASETS = [one for one in NAMES if one.startswith(_tcpd.PREFIX)]
 SALES = "week,shop,sales,price\n2024-01-01,north,5,1.5\n2024-01-08,north,7,2\n2024-01-15,x,-3,1e1\n"
@@ -203,7 +201,7 @@ def test_marks_of_the_well_log_are_those_that_its_own_reader_has():
 
 @needs_mirror
 def test_marks_are_those_of_the_dataset():
-    official = json.loads((Path(MIRROR) / "tcpd" / "annotations.json").read_text())
+    official = json.loads((MIRROR / "tcpd" / "annotations.json").read_text())
     for name in DATASETS:
         assert _tcpd.positions(name) == official[Path(_tcpd.file_name(name)).stem]
 
@@ -287,7 +285,7 @@ ZERO = {
 @needs_mirror
 @pytest.mark.parametrize("name", ZERO)
 def test_no_changepoint_has_the_published_scores(name):
-    folder = Path(MIRROR) / "tcpd" / "datasets"
+    folder = MIRROR / "tcpd" / "datasets"
     store = series_file.build(Settings(dataset=name, gaps="interpolate"), folder)
     true = store["annotation"].values
     none = np.zeros(true.shape[1], bool)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
 from shiftbench.data.tables import _table_files
+from tests.real_files import needs_mirror
 
 LAYOUT = _table_files.Format(
     "small.csv.gz",
@@ -25,9 +25,6 @@ LAYOUT = _table_files.Format(
     positive=2,
 )
 LINES = ["id,length,width,kind", "1,0.5,7,2", "2,-1e1,8,3", "3,2,9,1"]
-REAL = pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
 
 
 def write(folder: Path, lines: list[str]) -> None:
@@ -118,7 +115,7 @@ def fetched(dataset: str, folder: Path) -> _table_files.Table:
     return _table_files.from_file(folder, layout)
 
 
-@REAL
+@needs_mirror
 def test_real_classes(tmp_path):
     pima = fetched("pima", tmp_path)
     assert pima.inputs.shape == (768, 8) and np.bincount(pima.target).tolist() == [500, 268]
@@ -132,7 +129,7 @@ def test_real_classes(tmp_path):
     assert (cover.inputs[:, 14:].sum(axis=1) == 1).all()  # one soil type each
 
 
-@REAL
+@needs_mirror
 def test_real_regressions(tmp_path):
     boston = fetched("boston", tmp_path)
     design = np.column_stack([boston.inputs, np.ones(506)])

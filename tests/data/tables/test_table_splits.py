@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import os
 import tarfile
 from pathlib import Path
 
@@ -23,12 +22,10 @@ from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _arff, _uci, table_splits
 from shiftbench.data.tables.table_splits import Settings
 from shiftbench.methods.learners import linear_gaussian
+from tests.real_files import needs_mirror
 
 squared_error = components.load_metric("test_squared_error")
 
-real = pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
 ROWS = np.array([[0, 5, 1, 10], [1, 5, 2, 20], [2, 5, 4, 30], [3, 5, 8, 40], [4, 6, 9, 50]])
 """Column 2 is neither feature nor target; column 1 is constant except in the last row."""
 FILES = {
@@ -328,7 +325,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@real
+@needs_mirror
 @pytest.mark.parametrize("dataset", SIZES)
 def test_real_sets_have_their_published_splits(tmp_path, dataset):
     assert SIZES.keys() == _uci.SETS.keys()
@@ -341,7 +338,7 @@ def test_real_sets_have_their_published_splits(tmp_path, dataset):
     assert store.sizes["test"] == pytest.approx(rows / 10, abs=1)
 
 
-@real
+@needs_mirror
 def test_real_features_of_eyes(tmp_path):
     raw_files.fetch("messidor-features", _arff.FILE, tmp_path / _arff.FILE)
     store = table_splits.build(Settings(dataset="messidor-features"), tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,9 +13,8 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.text import _changelogs, running_text
 from shiftbench.data.text.running_text import Settings
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 NEW = """\
 2020-02-01  Ann Lee  <ann@example.org>
 \t    Bob van Dam  <bob@example.org>
@@ -122,7 +120,7 @@ def test_known_changes_are_flagged_where_the_period_has_their_year(tmp_path):
 
 @needs_mirror
 def test_the_real_logs():
-    raw = Path(MIRROR) / "glibc-changelogs"
+    raw = MIRROR / "glibc-changelogs"
     corpus = _changelogs.read(raw)
     # 25,416 heads have a full date (25,413 by a stricter rule); in 13 it has a typo.
     assert len(corpus.years) == len(set(corpus.names.tolist())) == 25_416 + 13
@@ -142,7 +140,7 @@ def test_the_real_logs():
 @pytest.mark.long
 @needs_mirror
 def test_the_real_logs_change_their_words_in_2019():
-    corpus = _changelogs.read(Path(MIRROR) / "glibc-changelogs")
+    corpus = _changelogs.read(MIRROR / "glibc-changelogs")
     of_year: dict[int, Counter[str]] = {year: Counter() for year in range(1991, 2023)}
     for number, text in corpus.texts(0, len(corpus.years)):
         of_year[int(corpus.years[number])].update(text.lower().split())

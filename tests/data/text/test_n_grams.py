@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +16,8 @@ from shiftbench.data.store import zarr_zip
 from shiftbench.data.text import _count_store, _n_gram_lines, _text_files, _tokens, n_grams
 from shiftbench.data.text.n_grams import Settings
 from tests.data.text.word_counts import WORDS, brute_force, dense, of_batch
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 SMALL = Settings(first_year=1990, last_year=1993, period_years=2, vocabulary_size=0)
 FORM = r"5 words TAB year TAB match_count TAB volume_count"
 
@@ -364,7 +362,7 @@ def test_settings_that_do_not_fit(tmp_path):
 @needs_mirror
 def test_the_real_words_that_start_with_q():
     settings = Settings("google-ngrams-q", 1800, 2008, vocabulary_size=0)
-    raw = Path(MIRROR) / "google-ngrams-q"
+    raw = MIRROR / "google-ngrams-q"
     store = n_grams.build(settings, raw)
     assert store.sizes["word"] == 51 and store.sizes["task"] == 209
     expected = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
@@ -18,9 +17,8 @@ from shiftbench.data.store import zarr_zip
 from shiftbench.data.text import _corpora, _count_store, _dated_texts, _text_files, running_text
 from shiftbench.data.text.running_text import Settings
 from tests.data.text.word_counts import archive, brute_force, dense, numbers, of_batch, speeches
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 SMALL = Settings(vocabulary_size=8, held_out=0.2)
 SPEECHES = speeches(range(1970, 1974), 10)
 
@@ -276,7 +274,7 @@ def test_an_address_without_a_date_is_named(tmp_path):
 
 @needs_mirror
 def test_the_real_un_debates():
-    corpus = _corpora.un_general_debates(Path(MIRROR) / "un-general-debates")
+    corpus = _corpora.un_general_debates(MIRROR / "un-general-debates")
     assert len(corpus.names) == len(set(corpus.names.tolist())) == 8093
     assert np.unique(corpus.years).tolist() == [*range(1970, 2019)]
     ((number, text),) = corpus.texts(3, 4)
@@ -286,7 +284,7 @@ def test_the_real_un_debates():
 @needs_mirror
 def test_the_real_state_of_the_union():
     settings = Settings("state-of-the-union", period_years=10, vocabulary_size=500)
-    raw = Path(MIRROR) / "state-of-the-union"
+    raw = MIRROR / "state-of-the-union"
     store = running_text.build(settings, raw)
     documents = store["realisation-0"].to_dataset()
     assert documents.sizes["document"] == 245 and store.sizes["task"] == 24

@@ -11,15 +11,12 @@ from shiftbench.config import components
 from shiftbench.evaluation.scoring import shift_matching
 from shiftbench.evaluation.theory import exact_segmentation
 from tests.evaluation.scoring import stores
+from tests.evaluation.scoring.stores import flags
 
 exact_map_agreement = components.load_metric("exact_map_agreement")
 jump_f1 = components.load_metric("jump_f1")
 shift_precision = components.load_metric("shift_precision")
 shift_recall = components.load_metric("shift_recall")
-
-
-def flags(*places, tasks=9):
-    return np.isin(np.arange(tasks), places)
 
 
 @pytest.fixture(scope="module")

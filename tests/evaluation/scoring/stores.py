@@ -28,6 +28,11 @@ TOY_METRICS = ["jump_f1", "log_predictive", "exact_map_agreement"]
 IMAGE_METRICS = ["accuracy", "accuracy_first_hypothesis", "shift_precision", "shift_recall"]
 
 
+def flags(*places, tasks=9):
+    """Return where shifts are as flags of tasks [task]."""
+    return np.isin(np.arange(tasks), places)
+
+
 def run_store(score, metrics, stream, variant, learner, infos=None, first=0, status=None):
     """Return a run store of score [metric, seed, task] and infos [seed, task, hypothesis, ...]."""
     _, n, tasks = score.shape

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -15,9 +13,8 @@ from shiftbench.config import components
 from shiftbench.data.series import _tcpd, series_file
 from shiftbench.evaluation.scoring import blind_detectors, segmentation, shift_matching
 from shiftbench.evaluation.scoring.blind_detectors import ALWAYS, CLOCK, HALVES, NEVER, ORACLE
+from tests.real_files import MIRROR, needs_mirror
 
-MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
-needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
 DATASETS = [one for one in get_args(get_type_hints(series_file.Settings)["dataset"]) if one]
 
 
@@ -115,7 +112,7 @@ OTHERS = {"thirds": (0.578, 0.552), 11: (0.444, 0.215)}
 @needs_mirror
 def test_scores_on_annotated_series_are_the_known_ones():
     got = {name: [] for name in (*PUBLISHED, *OTHERS)}
-    folder = Path(MIRROR) / "tcpd" / "datasets"
+    folder = MIRROR / "tcpd" / "datasets"
     mirrored = [name for name in DATASETS if (folder / _tcpd.file_name(name)).exists()]
     assert len(mirrored) == 32
     for name in mirrored:

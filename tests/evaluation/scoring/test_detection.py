@@ -11,13 +11,10 @@ from scipy.special import logsumexp
 from shiftbench.config import components
 from shiftbench.evaluation.scoring import detection, shift_probabilities
 from tests.evaluation.scoring import stores
+from tests.evaluation.scoring.stores import flags
 
 shift_brier = components.load_metric("shift_brier")
 shift_delay = components.load_metric("shift_delay")
-
-
-def flags(*places, tasks=9):
-    return np.isin(np.arange(tasks), places)
 
 
 CASES = [

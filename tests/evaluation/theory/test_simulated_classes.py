@@ -17,8 +17,9 @@ from scipy.stats import multivariate_normal
 from shiftbench.data.tables import tabular
 from shiftbench.evaluation.theory import best_fixed
 from shiftbench.methods.online.losses import Loss
+from tests.checkout import ROOT
 
-STUDY = Path(__file__).parents[3] / "config" / "studies" / "online-regret.yaml"
+STUDY = ROOT / "config" / "studies" / "online-regret.yaml"
 PRINTED = np.array([[1.0, 1.0], [1.0, 3.0]])
 OTHER_SIGN = np.array([[1.0, -1.0], [-1.0, 3.0]])
 SHARE, MEAN = 2 / 3, np.ones(2)

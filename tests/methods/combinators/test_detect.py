@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from shiftbench.core.interface import Batch, LearnerError, Problem
 from shiftbench.methods.combinators import detect, forget, run_length
 from shiftbench.methods.learners import bayes_linear, gaussian_mean, linear_gaussian
 from shiftbench.methods.learners import page_hinkley as chart
+from tests.checkout import ROOT
 from tests.methods.detectors.watched import watched
 
 N, S = 260, 2
@@ -207,7 +207,7 @@ def test_settings_that_exclude_each_other_are_refused():
     assert detect.Settings().delta == detect.page_hinkley.DELTA
 
 
-METHODS = Path(__file__).parents[3] / "config" / "methods" / "drift-detection.yaml"
+METHODS = ROOT / "config" / "methods" / "drift-detection.yaml"
 SERIES = ("page-hinkley-reset", "adwin", "kswin", "focus", "focus-zero", "jumper")
 
 

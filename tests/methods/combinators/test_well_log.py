@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,10 +11,10 @@ from shiftbench.core import seeds
 from shiftbench.data.series import series
 from shiftbench.evaluation.running import pipeline
 from shiftbench.evaluation.scoring import segmentation
+from tests.checkout import ROOT
+from tests.real_files import MIRROR, needs_mirror
 
-pytestmark = pytest.mark.skipif(
-    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
-)
+pytestmark = needs_mirror
 # Positions from two independent implementations, counted from 1 (notes on knoblauch2018robust).
 ROBUST = [
     20, 578, 1035, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2532, 2592, 2771, 2784, 3943, 3966,
@@ -27,12 +24,12 @@ STRONG = [20, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2592, 2780, 3966]
 
 @pytest.fixture(scope="module")
 def plan():
-    return config_file.load(Path(__file__).parents[3] / "config" / "cpu.yaml")
+    return config_file.load(ROOT / "config" / "cpu.yaml")
 
 
 @pytest.fixture(scope="module")
 def stream(plan):
-    raw = Path(os.environ["SHIFTBENCH_MIRROR"]) / "well-log"
+    raw = MIRROR / "well-log"
     settings = plan.streams["well-log"].settings
     return series.build(components.configured("streams", "series", settings), raw)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import xlog1py, xlogy
@@ -12,6 +9,7 @@ from scipy.special import xlog1py, xlogy
 from shiftbench.data.series import _nile
 from shiftbench.methods.detectors import focus
 from tests.methods.detectors.watched import ERRORS, NEVER, STEP, watched
+from tests.real_files import MIRROR, needs_mirror
 
 
 def ratios(values, family):
@@ -72,9 +70,9 @@ def test_statistics_of_the_nile_are_those_of_the_reference():
         assert np.flatnonzero(found.statistic >= threshold)[0] + 1 == n
 
 
-@pytest.mark.skipif("SHIFTBENCH_MIRROR" not in os.environ, reason="needs the well-log")
+@needs_mirror
 def test_statistic_of_the_well_log_is_that_of_the_reference():
-    file = Path(os.environ["SHIFTBENCH_MIRROR"]) / "well-log" / "well.txt"
+    file = MIRROR / "well-log" / "well.txt"
     values = np.loadtxt(file)[:200]
     found = watched(focus.build(NEVER), (values - values.mean()) / values.std())
     assert found.statistic[29] == pytest.approx(57.47249065)

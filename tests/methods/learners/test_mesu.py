@@ -11,16 +11,13 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mesu
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.networks.mean_field import MeanField
+from tests.methods.learners.parameters import shaped
 from tests.resuming import goes_on_from_any_step
 
 NUMBERS = np.arange(1, 9)
 X = np.stack([np.ones(8), np.sin(NUMBERS), np.cos(2 * NUMBERS)], axis=-1)
 Y = np.array([0, 1, 1, 0, 1, 0, 1, 1])
 KEY = seeds.block([0, 1], "mesu")
-
-
-def shaped(*numbers: float) -> tf.Tensor:
-    return tf.constant(np.reshape(numbers, (1, 1, -1)), tf.float32)
 
 
 def test_five_steps_of_a_logistic_regression_have_the_golden_numbers():

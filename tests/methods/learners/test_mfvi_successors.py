@@ -15,14 +15,11 @@ from shiftbench.methods.models import linear
 from shiftbench.methods.networks import carried_prior, mean_field
 from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.mean_field import Anchor, MeanField
+from tests.methods.learners.parameters import shaped
 
 KEY = seeds.block([0, 1], "successors")
 N, A, FIRST = 10, 2.0, 4.0
 """The rows of a task, the curvature of a row, and the precision of the first prior."""
-
-
-def shaped(*numbers: float) -> tf.Tensor:
-    return tf.constant(np.reshape(numbers, (1, 1, -1)), tf.float32)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from shiftbench.methods.models import mlp
 from shiftbench.methods.networks.backend import fused, graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.posteriors._roots import inverse_sqrt
-
-ROOT = Path(__file__).parents[3]
+from tests.checkout import ROOT
 
 
 def digest_of_a_fisher() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from shiftbench.core.interface import Problem
 from shiftbench.methods.models import convnet
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parents[3]
 HEADS, ROWS = 6, 64
 
 

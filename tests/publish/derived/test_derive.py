@@ -14,8 +14,8 @@ import pytest
 from shiftbench.config import components, config_file, json_schema, reference
 from shiftbench.publish import result_files
 from shiftbench.publish.derived import derive, tables
+from tests.checkout import PUBLISHED, ROOT
 
-ROOT = Path(__file__).parents[3]
 README = """\
 # Ours
 
@@ -121,7 +121,7 @@ def test_an_edited_score_is_named_and_its_sentence_too(checkout) -> None:
 
 def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> None:
     plan = config_file.load(ROOT / "config/embedded.yaml")
-    study = ROOT / "results/published/embedded/studies/regimes"
+    study = PUBLISHED / "embedded/studies/regimes"
     made = tables.derive(study, plan, tmp_path)
     assert "tables/regime-table.csv" in made and "tables/regime-table.md" in made
     for name in made:

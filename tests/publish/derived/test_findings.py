@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish.derived import findings, pages
+from shiftbench.publish.derived import findings, pages, statements
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
+from tests.checkout import PUBLISHED, ROOT
 
 MEANS = {"strong": 0.9, "even": 0.8, "weak": 0.8}
 CLOCK = {"metric": "alarm_f1"}
@@ -178,7 +179,7 @@ def test_words_that_no_row_supports_are_refused(published, says, problem) -> Non
 )
 def test_a_row_about_nothing_is_an_error(published, keys, problem) -> None:
     with pytest.raises(UserError, match=problem):
-        published.answer(Evidence.model_validate(row(**keys)))
+        statements.answer(published, Evidence.model_validate(row(**keys)))
 
 
 def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> None:
@@ -209,8 +210,8 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
     page = tmp_path / "README.md"
     page.write_text("a <!-- finding: it -->B.<!-- /finding --> <!-- table: gone --><!-- /table -->")
     assert pages.fill(tmp_path, published) == [
-        'README.md: no table is called "gone"; there are papers, five-papers, configs, which-method,'
-        " works"
+        'README.md: no table is called "gone"; there are papers, five-papers, configs,'
+        " which-method, works"
     ]
     assert page.read_text().startswith("a <!-- finding: it -->A.<!-- /finding -->")
     page.write_text("a <!-- finding: it -->")
@@ -240,8 +241,7 @@ def test_a_sentence_waits_for_the_results_of_a_planned_study(
 
 
 def test_the_processor_time_of_our_configs_is_in_a_table() -> None:
-    root = Path(__file__).parents[3]
-    table = pages.configs(root, PublishedResults(root / "results/published"))
+    table = pages.configs(ROOT, PublishedResults(PUBLISHED))
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [
         "| `embedded`", "| `cpu`", "| `paper`",
     ]  # fmt: skip

@@ -12,9 +12,9 @@ import pytest
 
 from shiftbench.publish.site import pages
 from tests.browsing import Serious
+from tests.checkout import PUBLISHED
 
 pytestmark = pytest.mark.peers
-PUBLISHED = Path(__file__).parents[3] / "results" / "published"
 LARGEST = 20_000_000
 """The maximal size in bytes of the site, which has about a hundred studies and 170 methods."""
 STUDY = "studies/cpu/permuted-mnist.html"

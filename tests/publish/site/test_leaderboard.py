@@ -18,11 +18,12 @@ from shiftbench.cli import main
 from shiftbench.publish import crate, crate_files, leaderboard_entries, result_files
 from tests import job_calls
 from tests.browsing import Serious
+from tests.checkout import ROOT
 from tests.config.test_user_components import forget
 from tests.publish.site import html
 from tests.publish.site.conftest import without_bundle
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "own_method" / "my_parts"
+EXAMPLE = ROOT / "examples" / "own_method" / "my_parts"
 ROWS = "{{family: tabular, dataset: simulated-regression, scaling: none, simulated_rows: {}}}"
 STUDY = """\
 studies:

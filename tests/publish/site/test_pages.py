@@ -32,10 +32,10 @@ from shiftbench.publish.site import (
     standings,
     study_page,
 )
+from tests.checkout import PUBLISHED
 from tests.publish.site import html
 from tests.publish.site.conftest import without_bundle
 
-PUBLISHED = Path(__file__).parents[3] / "results" / "published"
 STUDIES = (
     "embedded/online-regret",
     "embedded/permuted-digits",

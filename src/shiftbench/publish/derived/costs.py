@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.config.tuning import TRIALS
+from shiftbench.publish import result_files
 
 SEEDS = 20
 """Largest number of seeds in the papers."""
@@ -44,11 +44,12 @@ def caption(rows: pd.DataFrame) -> str:
 
 
 def _row(study: Path) -> Iterator[dict[str, Any]]:
-    origin, scores = _origin(study), study / "scores.csv"
+    origin, scores = result_files.origin(study), study / "scores.csv"
     if "core_hours" not in origin or not scores.exists():
         return
     seeds = pd.read_csv(scores)["seed"].nunique()
-    trials = _origin(study.with_name(study.name + TRIALS)).get("core_hours", float("nan"))
+    of_trials = result_files.origin(study.with_name(study.name + TRIALS))
+    trials = of_trials.get("core_hours", float("nan"))
     own = origin["core_hours"]
     at_20_seeds = own * SEEDS / seeds + (0 if pd.isna(trials) else trials)
     yield {
@@ -61,8 +62,3 @@ def _row(study: Path) -> Iterator[dict[str, Any]]:
         "at_20_seeds": round(at_20_seeds, 3),
         "commit": origin["commit"],
     }
-
-
-def _origin(study: Path) -> dict[str, Any]:
-    path = study / "provenance.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shiftbench.core.errors import UserError
+from shiftbench.publish.derived import statements
 from shiftbench.publish.derived.evidence import (
     Disagreement,
     Evidence,
@@ -72,7 +73,7 @@ def sentence(name: str, finding: ComputedSentence, published: PublishedResults) 
     if problem := _unsupported(finding):
         raise UserError(f'finding {name}: {problem}. It says: "{finding.says}"')
     try:
-        answers = {key: published.answer(row) for key, row in finding.rests_on.items()}
+        answers = {key: statements.answer(published, row) for key, row in finding.rests_on.items()}
         return finding.says.format_map(answers)
     except Disagreement as reason:
         raise UserError(
@@ -94,10 +95,10 @@ def _unsupported(finding: ComputedSentence) -> str:
         return f"a sentence has more than {LONGEST} words"
     if typed := TYPED.search(re.sub(r"\{.*?\}", "", finding.says)):
         return f'the number "{typed.group()}" is typed; compute it from a row'
-    kinds = {row.kind for row in finding.rests_on.values()}
+    kinds = {key: statements.kind(row) for key, row in finding.rests_on.items()}
     for pattern, needed in WORDS.items():
-        if (word := pattern.search(words)) and not kinds & needed:
+        if (word := pattern.search(words)) and needed.isdisjoint(kinds.values()):
             return f'"{word.group()}" needs a row with {" or ".join(sorted(needed))}'
     unused = [key for key in finding.rests_on if not re.search(rf"\{{{key}[.}}]", finding.says)]
-    shown = [key for key in unused if finding.rests_on[key].kind in ("value", "paper", "costs")]
+    shown = [key for key in unused if kinds[key] in ("value", "paper", "costs")]
     return f"the number of the row {shown[0]} is not shown" if shown else ""

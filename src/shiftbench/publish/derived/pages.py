@@ -19,7 +19,7 @@ from shiftbench.config import bibliography
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.derived import evidence, findings, which_method
+from shiftbench.publish.derived import findings, which_method
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
 
 FIVE = (
@@ -160,9 +160,9 @@ def configs(root: Path, published: PublishedResults) -> str:
     costs, lines = published.costs(), []
     for name in CONFIGS:
         own = costs[costs["config"] == name]
-        hours = evidence.hours(published, name) if len(own) else "never run as a whole"
+        hours = published.hours(name) if len(own) else "never run as a whole"
         runs = f"{own['runs'].sum():,}" if len(own) else "-"
-        memory = evidence.largest_memory(published, name) if len(own) else "-"
+        memory = published.largest_memory(name) if len(own) else "-"
         lines.append([f"`{name}`", str(len(_studies(root, name))), runs, hours, memory])
     head = ["config", "studies", "runs", "processor time, measured", "largest job's memory"]
     return _table(head, lines)

@@ -25,7 +25,7 @@ from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring.summarise import COLUMNS
-from shiftbench.publish import study_copy
+from shiftbench.publish import result_files, study_copy
 
 WITHHELD = r"^withheld: (.*), less than .*$"
 Row = Mapping[str, Any]
@@ -232,9 +232,8 @@ def _plan(name: str, configs: Sequence[Path]) -> SiteConfig:
 
 
 def _origin(folder: Path) -> dict[str, Any]:
-    path = folder / "provenance.json"
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
+    if published := result_files.origin(folder):
+        return published
     origin = study_copy.provenance(folder.parents[1], folder.name, code="")
     del origin["commit"]  # the runs need not be of the code that is here today
     return origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,11 +10,15 @@ from typing import NamedTuple
 from shiftbench.publish.site.collect import Results, SiteConfig, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
+TUNED_ALIKE = re.compile(r", (every method |all )?tuned alike$")
+"""How titles say at their end that a study is tuned."""
+
 
 class ListedStudy(NamedTuple):
     """A study. best: label of the method, empty where no metric has a better direction."""
 
     study: SiteStudy
+    title: str
     metric: str | None
     best: str
 
@@ -25,11 +30,17 @@ def of(plan: SiteConfig, results: Results, ranked: Mapping[str, Standings]) -> l
     return [_of(study, ranked[study.place]) for study in own]
 
 
+def short_title(title: str, tuned: bool) -> str:
+    """Return the title of a study as in the list, where a column says which studies are tuned."""
+    return TUNED_ALIKE.sub("", title) if tuned else title
+
+
 def _of(study: SiteStudy, known: Standings) -> ListedStudy:
+    title = short_title(study.planned.title, study.planned.tuning is not None)
     leaders = Counter(study.label(cell.leader) for cell in known.cells.values() if cell.leader)
     best = leaders.most_common(1)
     if not best:
-        return ListedStudy(study, known.metric, "")
+        return ListedStudy(study, title, known.metric, "")
     ((label, times),) = best
     several = f" on {times} of {len(known.cells)} streams" if len(known.cells) > 1 else ""
-    return ListedStudy(study, known.metric, label + several)
+    return ListedStudy(study, title, known.metric, label + several)
