@@ -194,6 +194,9 @@ class _Resolver:
         if budgets := file.get("budgets"):
             self.chose_a_budget += [budget] if budget else []
             known = [key for key, _ in budgets.items()]
+            for key, one in budgets.items():
+                if not isinstance(one.data, dict):
+                    self.add_issue(one, f'the budget "{key}" has no keys; add some, or remove it')
             if budget is None:
                 message = f'the study "{name}" has budgets; choose one with the key `budget`:'
                 self.add_issue(reference, f"{message} {', '.join(known)}")
