@@ -296,6 +296,16 @@ def test_a_method_of_ones_own_is_checked_whether_a_study_picks_it_or_not(
     assert words in told and ": 1 error (" in told
 
 
+def test_a_budget_is_a_mapping_or_empty_whether_a_config_uses_it_or_not(load, tmp_path):
+    for budget in ("few", "quick"):
+        (tmp_path / "studies/step.yaml").write_text(f"{STUDY}  other: x\n")
+        found = errors(load, f"budget: {budget}\nstudies: [step]\n")
+        assert "budgets.other: should be a mapping, or nothing after the name" in found
+        assert ": 1 error (" in found
+        (tmp_path / "studies/step.yaml").write_text(f"{STUDY}  other:\n")
+        assert "step" in load(f"budget: {budget}\nstudies: [step]\n").studies
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -141,8 +141,7 @@ class _Resolver:
     ) -> list[YamlValue]:
         """Return the layers of a study that a config selects; entry: what it says of the study."""
         own = [entry] if entry.is_mapping() else []
-        if entry.data is not None and not own:
-            self.add_issue(entry, "should be a mapping, or nothing after the name")
+        self._refuse_unless_mapping(entry)
         if (budgets := entry.get("budgets")) is not None:
             message = "only a study's file has budgets; write the keys of one here, or name it as"
             self.add_issue(budgets, f"{message} `budget`")
@@ -194,9 +193,8 @@ class _Resolver:
         if budgets := file.get("budgets"):
             self.chose_a_budget += [budget] if budget else []
             known = [key for key, _ in budgets.items()]
-            for key, one in budgets.items():
-                if not isinstance(one.data, dict):
-                    self.add_issue(one, f'the budget "{key}" has no keys; add some, or remove it')
+            for _, one in budgets.items():
+                self._refuse_unless_mapping(one)
             if budget is None:
                 message = f'the study "{name}" has budgets; choose one with the key `budget`:'
                 self.add_issue(reference, f"{message} {', '.join(known)}")
@@ -206,6 +204,11 @@ class _Resolver:
                 message = unknown(f'budget of the study "{name}"', budget.data, known)
                 self.add_issue(reference, message)
         return layers
+
+    def _refuse_unless_mapping(self, value: YamlValue) -> None:
+        """Add an issue for a value that is neither a mapping nor empty."""
+        if value.data is not None and not value.is_mapping():
+            self.add_issue(value, "should be a mapping, or nothing after the name")
 
 
 def _budget_name(budget: YamlValue | None) -> list[str]:
