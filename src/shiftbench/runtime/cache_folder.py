@@ -22,7 +22,7 @@ def path() -> str:
 def variables() -> dict[str, str]:
     """Return the variables that name another folder; empty where the usual one can be written."""
     folder = path()
-    if folder == _usual():
+    if folder == (os.environ.get(VARIABLE) or _usual()):
         return {}
     return {VARIABLE: folder, "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder)}
 
