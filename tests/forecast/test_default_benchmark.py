@@ -1,4 +1,4 @@
-"""The default benchmark stays as short as the README says."""
+"""The default benchmark stays short."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONFIG, MINUTES = Path("config/embedded.yaml"), 15
 
 
 def test_the_default_benchmark_is_forecast_to_take_a_quarter_of_an_hour() -> None:
-    """As published, on any machine: nothing is timed here."""
+    """The forecast follows from published costs, so it is the same on every machine."""
     every = jobs.of_config(config_file.load(CONFIG), Path("results/none"), CONFIG.stem)
     known = Estimator(records.collect([Path("results/published/embedded")]), machine="")
     costs = plan.costs(every, known, CONFIG.stem)

@@ -11,7 +11,7 @@ from shiftbench.publish.site.collect import Results, SiteConfig, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 TUNED_ALIKE = re.compile(r", (every method |all )?tuned alike$")
-"""How titles say at their end that a study is tuned."""
+"""The end of a title which says that the study is tuned."""
 
 
 class ListedStudy(NamedTuple):
