@@ -110,7 +110,7 @@ def _with_time(table: pd.DataFrame, time: str | None) -> pd.DataFrame:
 
 
 def _dated(column: pd.Series) -> pd.Series:
-    """Return a column of time as the families read one, to the second. UserError for less."""
+    """Return a column of time as the families read one. UserError for parts of a second."""
     from pandas import DatetimeTZDtype, PeriodDtype  # pandas takes a second
 
     if isinstance(column.dtype, PeriodDtype):

@@ -34,7 +34,7 @@ class RestorableMethod:
         seed: int = 0,
         key: tuple[str, ...] = ("python", "rows"),
     ) -> None:
-        """key: what seeds are folded from besides the method and the seed, as in a study."""
+        """key: words that go into the random seeds, with the method's name and the seed."""
         self._definition, self._seed = definition, whole("seed", seed)
         self._tasks = None if tasks is None else whole("tasks", tasks, least=1)
         self._key = (*key, definition.name) if len(key) == 2 else key
