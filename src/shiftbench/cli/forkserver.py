@@ -74,6 +74,16 @@ def _preload_light() -> None:
     import xarray
     import zarr
 
+    _load_numba()
+
+
+def _load_numba() -> None:
+    """Load what Numba loads before it compiles, or reads from its cache, the first function."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
 
 def _preload_tensorflow() -> None:
     """Import TensorFlow but run no operation: its threads would not survive a fork."""

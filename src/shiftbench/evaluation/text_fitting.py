@@ -43,12 +43,20 @@ def lay_out(figure: Figure) -> None:
     """
     whole: dict[Text, str] = {}
     for _ in range(ROUNDS):
-        figure.draw_without_rendering()
+        _place(figure)
         texts = [(text, room) for text, room in _rooms(figure) if text.get_text()]
         whole = {text: text.get_text() for text, _ in texts} | whole
         if not sum([wrap(text, room, whole[text]) for text, room in texts]):
             return
-    figure.draw_without_rendering()
+    _place(figure)
+
+
+def _place(figure: Figure) -> None:
+    """Lay a figure out without drawing it."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+    for axes in figure.get_axes():
+        axes.apply_aspect()
 
 
 def _rooms(figure: Figure) -> Iterator[tuple[Text, float]]:

@@ -51,8 +51,10 @@ def since_shift(run: xr.Dataset) -> np.ndarray:
     shifted = _by_hypothesis(run, "shift").astype(bool)
     parent = _by_hypothesis(run, "parent").astype(int)
     since = np.full(shifted.shape, NEVER)
+    slots = np.arange(parent[:, 0].size).reshape(parent[:, :1].shape)
+    slot_before = np.take_along_axis(slots, parent, axis=2)
     for task in range(1, shifted.shape[1]):
-        before = np.take_along_axis(since[:, task - 1], parent[:, task], axis=1)
+        before = since[:, task - 1].ravel()[slot_before[:, task]]
         since[:, task] = np.where(shifted[:, task], 0, before + 1)
     return since
 

@@ -14,7 +14,7 @@ import xarray as xr
 from shiftbench.config import provenance
 from shiftbench.config.claim_schema import Claim
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import zarr_zip
+from shiftbench.data.store import zarr_groups, zarr_zip
 from shiftbench.evaluation.scoring import calibration, caption_notes, paper_numbers, units
 from shiftbench.evaluation.scoring.summarise import COLUMNS, covered, failures, succeeded
 
@@ -23,7 +23,7 @@ STORE_SUFFIX = ".zarr.zip"
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The results of one study, all in memory.
+    """The results of one study.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class StudyResults:
     title: str
     cuts: str
     origin: str
-    scores: xr.DataTree
+    scores: xr.DataTree | zarr_groups.Groups
     summary: pd.DataFrame
     streams: Mapping[str, xr.Dataset]
     words: Sequence[str] = ()
@@ -69,7 +69,7 @@ class StudyResults:
     @property
     def cube(self) -> xr.Dataset:
         """score, score_by_task and status over stream, learner, metric, seed and task."""
-        return _dataset(self.scores, "scores")
+        return _dataset(self.scores, "scores").load()
 
     @property
     def learners(self) -> list[str]:
@@ -83,7 +83,7 @@ class StudyResults:
 
     def run(self, stream: str, learner: str) -> xr.Dataset:
         """Return the run store of a learner on a stream, without the seeds that failed."""
-        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}").load())
 
     def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
         """Return runs with seeds and a component that offers `word`, by stream and learner."""
@@ -214,7 +214,7 @@ def load(
         claims=[claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),
-        scores=zarr_zip.read_tree(scores),
+        scores=zarr_groups.Groups(scores),
         summary=_summary(summary),
         streams=stores,
     )
@@ -237,7 +237,9 @@ def _summary(path: Path) -> pd.DataFrame:
     return table
 
 
-def _dataset(tree: xr.DataTree, path: str) -> xr.Dataset:
-    node = tree[path]
+def _dataset(scores: xr.DataTree | zarr_groups.Groups, path: str) -> xr.Dataset:
+    node = scores[path]
+    if isinstance(node, xr.Dataset):
+        return node
     assert isinstance(node, xr.DataTree)
     return node.to_dataset(inherit=False)
