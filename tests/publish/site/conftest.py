@@ -9,4 +9,4 @@ from shiftbench.publish.site import charts
 
 def without_bundle(patch: pytest.MonkeyPatch) -> None:
     """Omit the charts' library, because bundling takes seconds; test_browser includes it."""
-    patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
+    patch.setattr(charts, "start_library", lambda: lambda: "window.vegaEmbed = null;")

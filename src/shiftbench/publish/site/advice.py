@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from itertools import islice
 
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
@@ -32,24 +32,26 @@ def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
     return sorted(dict.fromkeys(said), key=lambda text: ": use " not in text)[:SAID]
 
 
-def found(claimed: set[str], results: Results) -> list[str]:
-    """Return sentences of docs/findings.yaml about studies that judge a paper's claims.
+class Findings:
+    """The sentences of docs/findings.yaml, with the numbers of a folder of results."""
 
-    claimed: these studies, as CONFIG/STUDY.
-    """
-    path = checkout.HOME / "docs" / "findings.yaml"
-    folder = results.studies[0].folder.parents[2]
-    return [*_sentences(path, claimed, PublishedResults(folder))][:FOUND]
+    def __init__(self, results: Results) -> None:
+        path = checkout.HOME / "docs" / "findings.yaml"
+        self._all = findings.load(path) if path.exists() else {}
+        self._published = PublishedResults(results.studies[0].folder.parents[2])
 
+    def about(self, claimed: set[str]) -> list[str]:
+        """Return sentences about studies that judge a paper's claims, given as CONFIG/STUDY."""
+        return [*islice(self._about(claimed), FOUND)]
 
-def _sentences(path: Path, claimed: set[str], published: PublishedResults) -> Iterator[str]:
-    for name, one in (findings.load(path) if path.exists() else {}).items():
-        studies = {row.study for row in one.rests_on.values()}
-        if studies <= claimed:
-            try:
-                yield LINKS.sub(r"\1", findings.sentence(name, one, published)).strip()
-            except (UserError, OSError):  # these results do not support it, or lack a table
-                continue
+    def _about(self, claimed: set[str]) -> Iterator[str]:
+        for name, one in self._all.items():
+            if {row.study for row in one.rests_on.values()} <= claimed:
+                try:
+                    sentence = findings.sentence(name, one, self._published)
+                except (UserError, OSError):  # these results do not support it, or lack a table
+                    continue
+                yield LINKS.sub(r"\1", sentence).strip()
 
 
 def _said(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:

@@ -6,12 +6,13 @@ file of the site, the scores are in the page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
-import vl_convert
 
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
@@ -27,11 +28,29 @@ LICENCES = (
 )
 
 
-def library() -> str:
-    """Return the JavaScript that draws charts: it defines vegaEmbed, and needs no network."""
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # Wrapped in a function, because its names would be global otherwise.
-    return f"{LICENCES}(() => {{{bundle}}})();\n"
+BUNDLE = """
+import sys, vl_convert
+bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+sys.stdout.buffer.write(bundle.encode())
+"""
+
+
+def start_library() -> Callable[[], str]:
+    """Start to bundle the JavaScript that draws charts; return a function that waits for it.
+
+    The script defines vegaEmbed and needs no network. Bundling takes seconds and keeps a whole
+    interpreter busy, so it has a process of its own.
+    """
+    process = subprocess.Popen([sys.executable, "-c", BUNDLE], stdout=subprocess.PIPE)
+
+    def wait() -> str:
+        bundle, _ = process.communicate()
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, "vl_convert")
+        # Wrapped in a function, because its names would be global otherwise.
+        return f"{LICENCES}(() => {{{bundle.decode()}}})();\n"
+
+    return wait
 
 
 def chart(

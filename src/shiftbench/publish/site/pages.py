@@ -93,7 +93,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
-    (site / "assets" / "vega.js").write_text(charts.library(), encoding="utf-8")
+    library = charts.start_library()
     ranked = {study.place: standings.of(study, results.library) for study in results.studies}
     decided = situations.of(results)
     common: dict[str, Any] = {
@@ -125,6 +125,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
         dataset = raw.table()[name]
         write("dataset.html", f"datasets/{name}.html", name=name, dataset=dataset, streams=streams)
     search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
+    (site / "assets" / "vega.js").write_text(library(), encoding="utf-8")
 
 
 class _Writer:
@@ -196,6 +197,7 @@ def _write_papers(
     data = write.site / "data"
     data.mkdir(parents=True, exist_ok=True)
     results.ledger.to_csv(data / "ledger.csv", index=False, lineterminator="\n")
+    said = advice.Findings(results)
     for one in counts:
         rows = paper_page.rows_of(results, one.work.short)
         claimed = set((rows["config"] + "/" + rows["study"])[rows["study"] != ""])
@@ -206,7 +208,7 @@ def _write_papers(
             summary=paper_page.summary(rows),
             named=paper_page.NAMED,
             advice=advice.of(one.key, decided, results),
-            found=advice.found(claimed, results),
+            found=said.about(claimed),
             errors=paper_page.errors(one.key, results.library),
         )
         tables = paper_page.tables(rows)
