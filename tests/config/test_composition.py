@@ -296,6 +296,13 @@ def test_a_method_of_ones_own_is_checked_whether_a_study_picks_it_or_not(
     assert words in told and ": 1 error (" in told
 
 
+def test_keys_of_a_method_are_checked_whether_the_budget_picks_it_or_not(load, tmp_path):
+    (tmp_path / "studies/step.yaml").write_text(STUDY.replace("beam.size: 1", "beem.size: 1"))
+    for budget in ("few", "quick"):
+        found = errors(load, f"budget: {budget}\nstudies: [step]\n")
+        assert 'narrow.beem.size: unknown component "beem"; did you mean "beam"?' in found
+
+
 def test_a_budget_is_a_mapping_or_empty_whether_a_config_uses_it_or_not(load, tmp_path):
     for budget in ("few", "quick"):
         (tmp_path / "studies/step.yaml").write_text(f"{STUDY}  other: x\n")

@@ -170,17 +170,28 @@ class _StudyAssembly:
         self._refuse_shared_labels(selected)
         if any(cause[: len(place)] == place for cause in self.composition.unresolved):
             return
-        sources = [self._source(name, changes) for name, changes in mentioned.items()]
-        methods = [source.method for source in sources if source.method]
-        components = {
-            name for one in methods for name in _settings_by_component(one.get("pipeline"))
-        }
+        components: set[str] = set()
+        for name, changes in mentioned.items():
+            if (method := self._source(name, changes).method) is not None:
+                of_method = _settings_by_component(method.get("pipeline"))
+                components |= of_method.keys()
+                if name not in selected:
+                    self._refuse_unknown_keys(name, changes, of_method)
         for name in selected:
             components |= _component_places(self.composition.data, (*place, name)).keys()
         for key, setting in general:
             if key.partition(".")[0] not in components:
                 message = "no method of this study has this component; write component.key"
                 self.composition.add_issue(setting, message)
+
+    def _refuse_unknown_keys(
+        self, name: str, changes: list[YamlValue], components: Iterable[str]
+    ) -> None:
+        """Add an issue with each key that a method does not have, which the study does not pick."""
+        for key, value in (item for change in changes for item in change.items()):
+            component, _, setting = key.partition(".")
+            if key not in (*OF_STUDY_METHODS, "from") and not (component in components and setting):
+                self._add_unknown(value, component, components, name)
 
     def _refuse_shared_labels(self, selected: dict[str, list[YamlValue]]) -> None:
         """Add an issue with each label that the study gives to a second method."""
@@ -282,9 +293,14 @@ class _StudyAssembly:
         if component in components and setting:
             self.composition.put((*components[component], setting), value)
         else:
-            message = unknown("component", component, components)
-            message += f"; write component.key, of the method {place[-1]}"
-            self.composition.add_issue(value, message)
+            self._add_unknown(value, component, components, place[-1])
+
+    def _add_unknown(
+        self, value: YamlValue, component: str, components: Iterable[str], method: str | int
+    ) -> None:
+        """Add the issue of a setting whose component the method does not have."""
+        message = unknown("component", component, components)
+        self.composition.add_issue(value, f"{message}; write component.key, of the method {method}")
 
 
 def _values(layers: list[YamlValue], key: str) -> list[YamlValue]:
