@@ -232,7 +232,14 @@ def bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable
         add(text, config, config)
     for name in ("series", "table"):
         add((ROOT / f"examples/{name}/changes.yaml").read_text(), config, config)
-    for name in ("toy-step", "nile", "recurring-concepts", "outliers-and-changes", "regimes", "covariance"):
+    for name in (
+        "toy-step",
+        "nile",
+        "recurring-concepts",
+        "outliers-and-changes",
+        "regimes",
+        "covariance",
+    ):
         text = (ROOT / f"config/studies/{name}.yaml").read_text()
         add(text, Path(f"studies/{name}.yaml"), config, f"budget: embedded\nstudies: [{name}]\n")
     for name, method in (("conjugate", "bocpd"), ("drift-detection", "adwin")):
