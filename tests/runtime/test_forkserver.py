@@ -55,6 +55,10 @@ DOORS = (
     "runtime/parent_death", "runtime/signals", "cli/__init__", "cli/forkserver",
 )  # fmt: skip
 
+NUMBA = """
+from unittest.mock import Mock
+cpu_target = Mock()
+"""
 PATIENCE_SECONDS = 300
 """Time limit for events that happen sooner or later on any machine."""
 
@@ -75,6 +79,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for package in [module, *module.parents]:
             if package.is_relative_to(root) and package != root:
                 (package / "__init__.py").touch()
+    (root / "numba/core/registry/__init__.py").write_text(NUMBA)
     return root
 
 

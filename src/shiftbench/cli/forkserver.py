@@ -79,10 +79,11 @@ def _preload_light() -> None:
 
 def _load_numba() -> None:
     """Load what Numba loads before it compiles, or reads from its cache, the first function."""
-    from numba.core.registry import cpu_target
+    import numba.core.registry
 
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
+    target = numba.core.registry.cpu_target
+    target.typing_context.refresh()
+    target.target_context.refresh()
 
 
 def _preload_tensorflow() -> None:
