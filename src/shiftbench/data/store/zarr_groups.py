@@ -26,6 +26,7 @@ class Groups:
         if group not in self._opened:
             dataset = xr.open_zarr(self._store, group=group, consolidated=False, chunks=None)
             texts = [name for name, array in dataset.variables.items() if array.dtype.kind in "OT"]
+            # By way of objects: xarray cannot cast variable-width text to NumPy's strings.
             plain = dataset.assign(
                 {name: dataset[name].astype(object).astype(str) for name in texts}
             )
