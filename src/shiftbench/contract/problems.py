@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from dataclasses import dataclass, replace
@@ -104,9 +105,15 @@ class Parts:
         }
         return of_kind[kind]
 
-    def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
-        """A learner, or a combinator over one, whose predictions are checked."""
-        learner, problem = self.learner(name) if kind == "learners" else self.combined(name)
+    def case(
+        self, kind: str, name: str, forward_calls: list | None = None
+    ) -> tuple[Learner, Problem]:
+        """A learner, or a combinator over one, whose predictions are checked.
+
+        forward_calls grows by one at each trace of a learner's model.
+        """
+        is_learner = kind == "learners"
+        learner, problem = self.learner(name, forward_calls) if is_learner else self.combined(name)
         return checked(learner, problem, PREDICTS), problem
 
     def learner(
@@ -138,7 +145,7 @@ class Parts:
             (kind,) = facts.possible("takes")
             return self.warmed_up(name), self.problem(kind)
         inner, given = inside(name)
-        learner, problem = self.learner(inner, **given)
+        learner, problem = _inner(self, inner, tuple(given.items()))
         module = components.load("combinators", name)
         return module.build(settings("combinators", name, **fields), problem, learner), problem
 
@@ -178,6 +185,12 @@ class Parts:
 
 PARTS = Parts()
 """Of the sizes on which every component is tried."""
+
+
+@functools.cache
+def _inner(parts: Parts, name: str, given: tuple[tuple[str, Any], ...]) -> tuple[Learner, Problem]:
+    """Return a learner with these settings: one for all combinators, as tracing takes the time."""
+    return parts.learner(name, **dict(given))
 
 
 def kind_of(learner: str) -> str:
