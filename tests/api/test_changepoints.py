@@ -55,6 +55,12 @@ def test_the_picture_shows_values_levels_and_changes() -> None:
         assert change.get_xdata()[0] == 40
 
 
+def test_notebooks_show_the_picture_and_the_frame() -> None:
+    found = sb.changepoints(STEP, "bocpd")
+    assert found._repr_html_() == found.frame._repr_html_()
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("labels", "place"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -41,7 +43,16 @@ def draw(found: Changepoints) -> Figure:
         panels[-1].xaxis.set_major_formatter(lambda at, _: _label(labels, at))
     panels[0].set_title(f"{number} change{'s' * (number != 1)}")
     panels[-1].set_xlabel(str(found.values.index.name or ""))
+    # Notebooks show what has this method. A figure has none, and needs `%matplotlib inline`.
+    canvas._repr_png_ = partial(_png, canvas)  # type: ignore[attr-defined]
     return canvas
+
+
+def _png(canvas: Figure) -> bytes:
+    """Return a figure as the bytes of a PNG file."""
+    file = BytesIO()
+    canvas.savefig(file, format="png")
+    return file.getvalue()
 
 
 def _places(labels: pd.Index) -> pd.Index:

@@ -63,6 +63,10 @@ class Changepoints:
         """Return the frame as text."""
         return repr(self.frame)
 
+    def _repr_html_(self) -> str | None:
+        """Return the frame as notebooks show it."""
+        return self.frame._repr_html_()  # type: ignore[operator]
+
 
 def changepoints(
     values: Any, method: Any = "robust-bocpd", *, settings: Any = None, **named: Any

@@ -49,11 +49,6 @@ def choose(kind: str) -> None:
             os.environ.setdefault(name, value)
 
 
-def in_force() -> str:
-    """Return what this process computes on: cpu or gpu."""
-    return _in_force
-
-
 def record() -> dict[str, str]:
     """Return the device of a job: cpu, or gpu with the name of the first that it sees."""
     found = names() if _in_force == "gpu" else []
