@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Zenodo]:
     with Zenodo() as started:
-        threading.Thread(target=started.serve_forever, daemon=True).start()
+        threading.Thread(target=started.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setenv("ZENODO_URL", started.address)
         monkeypatch.setenv("ZENODO_TOKEN", TOKEN)
         yield started
