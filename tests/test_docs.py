@@ -179,7 +179,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
     assert (results / "visits/studies/changes/figures/changepoints.png").exists()
     assert (results / "changes/studies/visits/figures/changepoints.png").exists()
-    assert "keeps  learners smoothing" in said[f"{OURS} test mine/my_parts"]
+    assert "passes learners smoothing" in said[f"{OURS} test mine/my_parts"]
     steps = summary(checkout, "mine", "steps")
     assert steps["smoothing"]["log_predictive"] == pytest.approx(-1.0, abs=0.1)
     assert re.search(r"[1-9]\d* passed", said["make test"])

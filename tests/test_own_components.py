@@ -124,7 +124,7 @@ def project(tmp_path_factory) -> Path:
 def test_they_pass_the_contract(project) -> None:
     said = called(project, "shiftbench", "test", "parts_of_mine").splitlines()
     assert [line.split(" (")[0] for line in said] == [
-        "keeps  learners my-oga", "keeps  learners nearest-mean",
+        "passes learners my-oga", "passes learners nearest-mean",
     ]  # fmt: skip
     assert all(int(line.split("): ")[1].split()[0]) >= 10 for line in said)
 

@@ -166,7 +166,7 @@ def test_neighbours_are_compared_by_the_paired_t_test():
 
 def test_a_metric_without_a_direction_compares_nothing(called):
     scores = scores_of(a=[0.1, 0.2], b=[0.3, 0.4]).assign_coords(metric=["n_changepoints"])
-    with pytest.raises(UserError, match="no direction is better for n_changepoints"):
+    with pytest.raises(UserError, match="n_changepoints: neither higher nor lower is better"):
         sb.compare(scores)
     with pytest.raises(UserError, match='unknown metric of these scores "acc"'):
         sb.compare(scores, "acc")

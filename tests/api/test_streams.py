@@ -42,7 +42,7 @@ def test_the_tasks_are_those_of_the_realisation(called):
     steps = sb.stream("toy-step", points=6)
     values = [task.train.targets.item() for task in steps.tasks(realisation=3)]
     assert values == steps.store["value"].values[3].tolist()
-    with pytest.raises(UserError, match="realisation 100: toy-step has 100, from 0 on"):
+    with pytest.raises(UserError, match="realisation 100: toy-step has 100, counted from 0"):
         next(steps.tasks(100))
 
 
@@ -148,7 +148,7 @@ def test_parts_of_a_second_are_refused(called):
 
 
 def test_a_frame_stands_for_its_file():
-    with pytest.raises(UserError, match="path: the frame stands for these; leave them out"):
+    with pytest.raises(UserError, match="path: the data come from the frame; leave it out"):
         sb.stream_from(PRICES, target="price", path="other.csv")
 
 

@@ -138,9 +138,9 @@ def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsy
     ("arguments", "words"),
     [
         (["check", "absent.yaml"], "absent.yaml: cannot be read"),
-        (["list", "studies", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
-        (["list", "methods", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
-        (["site", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["list", "studies", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
+        (["list", "methods", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
+        (["site", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
         (["plan", "--cores", "0"], "--cores 0: write a number of cores, from 1 to 999,999"),
         (["plan", "--cores", "9" * 20], f"--cores {'9' * 20}: write a number of cores, from 1"),
         (["test", "x", "--limit", "9" * 5000], "write a number of seconds, from 1 to 999,999"),
@@ -341,9 +341,9 @@ def test_list_what_fits_a_stream(plan, capsys) -> None:
     listed = capsys.readouterr().out
     assert "\nvbs-toy " in listed and "\nvcl " not in listed
     assert main.main(["list", "claims", "--for", "steps", "--config", "small.yaml"]) == 2
-    assert "--for is for what can be used" in capsys.readouterr().err
+    assert "--for does not apply" in capsys.readouterr().err
     assert main.main(["list", "streams", "--for", "steps", "--config", "small.yaml"]) == 2
-    assert "--for is for what can be used" in capsys.readouterr().err
+    assert "--for does not apply" in capsys.readouterr().err
 
 
 WORDS = """\

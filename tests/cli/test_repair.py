@@ -270,7 +270,9 @@ def test_a_folder_with_something_in_it_is_left_alone(workflow: Workflow) -> None
     file.unlink()
     file.mkdir()
     (file / "letter.txt").write_text("dear reader")
-    with pytest.raises(UserError, match=r"summary\.csv: a folder is where a job has made a file"):
+    with pytest.raises(
+        UserError, match=r"summary\.csv: this is a folder, where a job wrote a file"
+    ):
         workflow.run()
     assert (file / "letter.txt").exists()
     assert not workflow.starts

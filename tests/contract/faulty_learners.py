@@ -16,12 +16,12 @@ IMPORT = "import numpy as np\n"
 BUILD = '    """The learner for series of problem.n_outputs values."""\n'
 assert all(one in LAST_VALUE for one in (MEAN, VARIANCE, PREDICTED, SEEN, OBSERVED, INIT, FACTS))
 SHAPE = "has the shape"
-ORDER = "in whatever order it is called. Not so: `predict` gave others"
+ORDER = "in whatever order it is called. It failed: `predict` gave others"
 SUMS = "Probabilities and weights sum to one"
 SEEDS = "change no bytes for the seed beside it"
 FRAMES = "tried to look into the frames of its callers"
 ELSEWHERE = "It writes to no folder but its working folder: it tried"
-IMPORTED = "When this was tried: It can be imported: Python ended"
+IMPORTED = "During this check: It can be imported: Python ended"
 GLOBAL = "a global generator of Python or NumPy has changed"
 GROWS = "keep their names, shapes and types from task to task"
 
@@ -203,7 +203,7 @@ DECLARED = {
         'refuses: unknown setting "sdd"'),
     "false-ability": Fault(FACTS, f'{FACTS}, offers=("broaden",)', "say what it offers"),
     "no-evidence": Fault(FACTS, f'{FACTS}, offers=("log_evidence",)', "say what it offers"),
-    "other-prediction": Fault(FACTS, '"design": "student-t"}', "predicted as it says"),
+    "other-prediction": Fault(FACTS, '"design": "student-t"}', "it predicts a Gaussian"),
 }  # fmt: skip
 VALUES = PREDICTIONS | HIDDEN | SHARED | ERRORS | FILES | DECLARED
 ENDLESS = {

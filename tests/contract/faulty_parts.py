@@ -36,7 +36,7 @@ STREAMS = {
     "two-rows": Fault("reshape(-1, 1, 1)", "reshape(-1, 1, 1).repeat(2, axis=1)", "shapes of all"),
     "one-column-more": Fault("(0,), n_outputs", "(1,), n_outputs", "The shapes of all data"),
     "more-tasks": Fault('store.sizes["task"])', '9 + store.sizes["task"])', "shapes of all data"),
-    "truth-in-targets": Fault(TAKEN, TAKEN + ' + store["shift"].values[0, t]', "another truth"),
+    "truth-in-targets": Fault(TAKEN, TAKEN + ' + store["shift"].values[0, t]', "another `shift`"),
     "neighbours-mix": Fault(TAKEN, f"({TAKEN}).mean(axis=0) + {TAKEN}", "those read with it"),
     "changes-its-store": Fault("targets = store", 'store["value"].values[:, t] += 1\n    targets ='
         " store", "A repetition's task"),

@@ -38,7 +38,7 @@ def tried(folder: Path, parts: dict[str, dict[str, str]], *options: str, status:
 def verdicts(said: str, folder: Path) -> dict[str, str]:
     """Return the outcome for each part: refused clearly, traceback, hang or accepted."""
     found = {}
-    for block in re.split(r"^(?=FAILS|keeps)", said, flags=re.MULTILINE)[1:]:
+    for block in re.split(r"^(?=FAILS|passes)", said, flags=re.MULTILINE)[1:]:
         verdict, _, name, file = block.split(maxsplit=4)[:4]
         assert name not in found, f"{name} is there twice"
         expected = WORDS.get(name, "").replace("HERE", str(folder.parent))
@@ -59,7 +59,7 @@ def test_the_good_parts_are_kept_with_what_stops_the_others_beside_them(tmp_path
     bad = {name: verdict for name, verdict in found.items() if name in CRASHING}
     assert bad == dict.fromkeys(CRASHING, "refused clearly")
     assert all(
-        text.startswith("accepted: keeps") for name, text in found.items() if name not in bad
+        text.startswith("accepted: passes") for name, text in found.items() if name not in bad
     )
     assert len(found) == len(CRASHING) + sum(map(len, GOOD.values()))
 

@@ -68,7 +68,7 @@ def test_own_method_is_rerun_by_meaning(finished: Path) -> None:
 @pytest.mark.long
 def test_own_method_keeps_the_contract(finished: Path) -> None:
     said = called(finished, "shiftbench", "test", "my_parts")
-    assert "keeps  learners forgetful-ridge" in said and "FAILS" not in said
+    assert "passes learners forgetful-ridge" in said and "FAILS" not in said
 
 
 def test_a_learner_in_torch_is_refused_where_torch_is_not(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_learner_in_torch_keeps_the_contract_and_learns(tmp_path: Path) -> Non
         pytest.skip("torch is not installed here")
     folder = copied("torch_learner", tmp_path)
     said = called(folder, "shiftbench", "test", "torch_parts")
-    assert "keeps  learners torch-mlp" in said
+    assert "passes learners torch-mlp" in said
     snakemake(folder)
     results = folder / "elsewhere" / "results" / "config" / "studies" / "torch"
     rows = [line.split(",") for line in (results / "summary.csv").read_text().splitlines()]

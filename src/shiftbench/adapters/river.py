@@ -116,7 +116,7 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
     method, settings, model, tasks, seed
         As in `OnlineRegressor`.
     classes
-        All labels, or the largest number of them; labels are then numbered as they appear.
+        All labels, or how many there are at most; labels are then numbered as they appear.
 
     Attributes
     ----------

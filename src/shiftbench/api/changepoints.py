@@ -164,7 +164,7 @@ def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
         name = names[int(np.isfinite(sd).argmin())]
         raise InputError(f"the values of {name} are too large; divide them by their largest")
     if not sd.all():
-        raise InputError(f"the series {names[int(sd.argmin())]} is constant, and has no changes")
+        raise InputError(f"the series {names[int(sd.argmin())]} is constant; leave it out")
     return (seen - seen.mean(axis=0)) / sd
 
 

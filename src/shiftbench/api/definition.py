@@ -103,7 +103,10 @@ def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
         raise InputError(unknown("method", method, methods))
     entry = methods[method].get("pipeline")
     if entry is None:
-        raise InputError(f'the method "{method}" has no pipeline and cannot be run; take another')
+        raise InputError(
+            f'the method "{method}" cannot be run: its numbers are quoted from a paper, or need the'
+            " whole stream; take another"
+        )
     return method, [_component("pipeline", item) for item in entry.data]
 
 
@@ -169,7 +172,7 @@ def _refuse_needs(definition: Definition) -> None:
         facts = components.facts(kind, name)
         for need in facts.reveals:
             raise InputError(
-                f'"{name}" needs {PROTOCOL[need]}, which rows do not say; take another method'
+                f'"{name}" needs {PROTOCOL[need]}, which rows do not have; take another method'
             )
         if reasons := components.unsupported(kind, name, settings):
             raise InputError("; ".join(f'"{name}": {reason}' for reason in reasons))

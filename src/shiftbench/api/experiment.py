@@ -135,8 +135,8 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     chosen = ranking.metric(names if metric is None else [metric])
     if chosen is None:
         raise UserError(
-            f"no direction is better for {', '.join(names if metric is None else [metric])}"
-            "; name another metric"
+            f"{', '.join(names if metric is None else [metric])}: neither higher nor lower is"
+            " better; name another metric"
         )
     values = scores["score"].sel(metric=chosen)
     rows = []

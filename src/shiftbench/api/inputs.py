@@ -135,7 +135,9 @@ def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
     types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
     if any(getattr(one, "kind", "") in ("m", "M", "c") for one in types):
-        raise InputError("inputs are real numbers; encode dates and complex numbers as such")
+        raise InputError(
+            "inputs are real numbers; convert dates and complex numbers to real numbers"
+        )
     try:
         return np.asarray(array("x", values), float)
     except (TypeError, ValueError, OverflowError) as error:

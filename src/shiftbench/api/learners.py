@@ -115,7 +115,7 @@ def _kinds(form: Form) -> list[str]:
         return ["value", "design"]
     if len(form.inputs) == 1 and form.outputs > 1:
         raise InputError(
-            f"{form.outputs} targets a row need a design matrix each: give x as an array"
+            f"a row with {form.outputs} targets needs a design matrix: give x as an array"
             " [targets, regressors]"
         )
     return {1: ["number"], 2: ["design"], 3: ["designs"]}.get(len(form.inputs), ["number"])

@@ -47,8 +47,8 @@ def method(
     model
         The network of methods that train one, such as ``{"mlp": {"hidden": [50]}}``.
     classes
-        For labels: all of them, in the order of the probabilities, or their largest number; they
-        are then ordered as they appear. None: targets are real values.
+        For labels: all of them, in the order of the probabilities, or how many there are at most;
+        labels are then ordered as they appear. None: targets are real values.
     tasks
         The number of tasks to come, at most. Only some methods need it: those with a memory of
         earlier rows, or a step size that depends on it.
@@ -281,7 +281,7 @@ class OnlineMethod(RestorableMethod):
         arrays, meta = saved_methods.read(path)
         saved_methods.refuse_other(path, meta, self._before_rows())
         made = object.__new__(type(self))
-        with saved_methods.told(path):
+        with saved_methods.errors_about(path):
             made.__setstate__((meta, arrays))
         self.__dict__ = made.__dict__
         return self

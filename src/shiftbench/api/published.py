@@ -104,7 +104,7 @@ def _refuse_damaged(path: Path, table: pd.DataFrame) -> None:
             text = f'"{table[name][wrong].iloc[0]}" is not a {"whole " * (name == "seed")}number'
             raise _damaged(path, f'line {wrong.argmax() + 2}, column "{name}": {text}')
     if (twice := table.duplicated([*_labelled_scores.DIMENSIONS])).any():
-        raise _damaged(path, f"line {int(twice.argmax()) + 2}: its score stands above, too")
+        raise _damaged(path, f"line {int(twice.argmax()) + 2}: a line above has the same labels")
 
 
 def _damaged(path: Path, reason: str) -> UserError:

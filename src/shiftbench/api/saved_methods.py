@@ -86,7 +86,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return arrays and meta data of a file, which have the form of those that `save` writes."""
-    with told(path):
+    with errors_about(path):
         arrays, meta = checkpoint.read(path)
         form = _Learnt if "form" in meta else _Meta
         form.model_validate_json(json.dumps(meta))
@@ -94,7 +94,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def errors_about(path: Path) -> Iterator[None]:
     """Raise InputError with the file for any error that its content causes."""
     try:
         yield
@@ -114,7 +114,10 @@ def refuse_other(path: Path, found: Mapping[str, Any], mine: Mapping[str, Any]) 
     ours, other = mine["method"], found["method"]
     if ours != other:
         keys = [key for key in {**ours, **other} if ours.get(key, ours) != other.get(key, ours)]
-        raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
+        raise InputError(
+            f"{path} was saved by a method with another {keys[0]}; load it into a method with the"
+            " same name and settings"
+        )
     if mine["all_classes"] and found["classes"] != mine["classes"]:
         raise InputError(f"{path} is of a method with other classes: {found['classes']}")
 
@@ -140,4 +143,6 @@ def _fixed(array: np.ndarray) -> tuple[int, ...]:
 
 
 def _wrong(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged, or not what `save` wrote ({why}); save it again")
+    return InputError(
+        f"{path} is damaged, or not what `save` wrote ({why}); restore it, or save the method again"
+    )

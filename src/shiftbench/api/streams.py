@@ -67,7 +67,7 @@ class Stream:
         number = int(self.store.sizes["realisation"])
         realisation = whole("realisation", realisation)
         if not realisation < number:
-            raise UserError(f"realisation {realisation}: {self.name} has {number}, from 0 on")
+            raise UserError(f"realisation {realisation}: {self.name} has {number}, counted from 0")
         family = components.load("streams", self.definition["family"])
         for t in range(self.problem.n_tasks):
             yield family.task(self.store, [realisation], t)
@@ -175,7 +175,7 @@ def stream_from(
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
     if others := {"family", "path"} & settings.keys():
-        raise UserError(f"{listed(others)}: the frame stands for these; leave them out")
+        raise UserError(f"{listed(others)}: the data come from the frame; leave it out")
     for key, given in {"name": name, "target": target, "time": time}.items():
         if given is not None or key == "name":
             text(key, given)

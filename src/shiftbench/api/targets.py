@@ -32,7 +32,10 @@ class Values:
         """Return the form of the targets of a row. InputError for labels."""
         values = _numbers(y)
         if values.ndim > 1 or values.size == 0:
-            raise InputError(f"the targets of a row have the shape {values.shape}; give a number")
+            raise InputError(
+                f"the targets of a row have the shape {values.shape}; give a number, or a list of"
+                " numbers"
+            )
         return cls(values.size, values.ndim == 0)
 
     def rows(self, y: Any) -> tuple[np.ndarray, np.ndarray]:

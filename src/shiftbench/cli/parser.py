@@ -119,14 +119,20 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     planning = _add(verbs, "plan", plan.plan)
     planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
-    planning.add_argument("--why", metavar="STUDY/METHOD", help="all about a method, or a study")
+    planning.add_argument(
+        "--why",
+        metavar="STUDY/METHOD",
+        help="list each job of a study or method, why it would run, and its cost",
+    )
     planning.add_argument("--budget", help="compare with what another budget would cost")
-    planning.add_argument("--cores", type=_cores, help="of the machine, if not all of this one")
+    planning.add_argument(
+        "--cores", type=_cores, help="cores to plan for (default: all of this machine)"
+    )
     planning.add_argument("--json", action="store_true", help="for programs")
     _add_deep(planning)
     trying = _add(verbs, "test", user.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
-    limit = "seconds that one promise of a component may take"
+    limit = "time limit for each check of a component (default: 120)"
     trying.add_argument("--limit", type=_seconds, default=120, metavar="SECONDS", help=limit)
 
 
@@ -137,7 +143,9 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     fetching.add_argument("--log", type=Path, help="file for the progress and the details")
     jobs.add_options(_add(verbs, jobs.VERB, jobs.job, listed=False))
     deriving = _add(verbs, "derive", meta.derive, listed=False)
-    deriving.add_argument("--check", action="store_true", help="only say what is out of date")
+    deriving.add_argument(
+        "--check", action="store_true", help="list what is out of date, and change nothing"
+    )
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
@@ -145,7 +153,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking = _add(verbs, "words", user.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
-    looking.add_argument("--learner", help="the first that decides about changes, if not given")
+    looking.add_argument("--learner", help="default: the first that decides about changes")
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
@@ -158,7 +166,9 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing.add_argument(
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
     )
-    publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    publishing.add_argument(
+        "--dry-run", action="store_true", help="print what would be done, and change nothing"
+    )
     _add_config(publishing)
 
 
@@ -218,7 +228,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
     parser.add_argument("--sample", type=int, default=number, help=said)
-    parser.add_argument("--seed", type=int, help="of the draw of these runs, if not a new one")
+    parser.add_argument("--seed", type=int, help="seed for drawing these runs (default: a new one)")
     text = "factor for the limits on size and time of a crate"
     parser.add_argument("--limit", type=float, default=1.0, metavar="FACTOR", help=text)
 
@@ -264,7 +274,7 @@ def _add(
 def _file(text: str) -> Path:
     """Return the path of a file. UserError if it does not exist."""
     if not Path(text).is_file():
-        raise UserError(f"{text}: cannot be read, for there is no such file; check its path")
+        raise UserError(f"{text}: there is no such file; check its path")
     return Path(text)
 
 

@@ -10,7 +10,7 @@ from shiftbench.core.errors import UserError
 
 
 def plan(options: argparse.Namespace) -> None:
-    """Tells what would run, why, and what it would cost; runs nothing."""
+    """List what would run, why, and what it would cost; run nothing."""
     from shiftbench.forecast import plan, render
 
     cores = options.cores or os.cpu_count() or 1

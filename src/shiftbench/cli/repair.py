@@ -32,7 +32,10 @@ def run(
     """
     lost = lost_files.settle(planned, results, options.deep)
     if lost.unsealed:
-        print(f"Checksums that were gone are written again: {len(lost.unsealed):,}", flush=True)
+        print(
+            f"Missing or wrong checksums of intact files, written again: {len(lost.unsealed):,}",
+            flush=True,
+        )
     if lost.all:
         print(lost.words("they are computed again"), flush=True)
         words = ["--force", *_without_targets(options.snakemake)]

@@ -278,7 +278,9 @@ def _fitting(options: argparse.Namespace) -> list[str]:
     from shiftbench.config import compatibility
 
     if options.kind in ("studies", "streams", "claims"):
-        raise UserError(f"list {options.kind}: --for is for what can be used on a stream")
+        raise UserError(
+            f"list {options.kind}: --for does not apply to {options.kind}; leave it out"
+        )
     return compatibility.fitting(options.kind, _given(options))
 
 

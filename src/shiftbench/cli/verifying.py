@@ -78,9 +78,9 @@ def _verify_crate(options: argparse.Namespace) -> int:
     if changed := crate.changed(folder, limits):
         say(*(f"{name}: changed after the crate was made" for name in changed))
         return VERIFIED["different"]
-    say(f"checksums: all {len(crate_files.listed(folder, limits)):,} files are what the crate says")
+    say(f"checksums: all {len(crate_files.listed(folder, limits)):,} files match")
     planned = crate_plan.read(folder, options.trust, limits)
-    say(f"config: its {len(planned.plan.studies)} studies are complete, as it plans them")
+    say(f"config: its {len(planned.plan.studies)} studies are complete")
     found = recompute.candidates(planned, plan.estimator())
     drawn = recompute.draw(found, options.sample, seed, limits.seconds)
     studies = recompute_scores.with_scores(planned)
@@ -92,7 +92,7 @@ def _verify_crate(options: argparse.Namespace) -> int:
         verdicts.append(_said(recompute_scores.scores_again(planned, study)))
     for one in drawn:
         verdicts.append(_said(recompute.again(planned, one)))
-    say(f"scores: of {len(studies)} studies computed from their runs")
+    say(f"scores: computed again from the runs of {len(studies)} studies")
     say(f"runs: {len(drawn)} computed again, of {len(found):,}; drawn with --seed {seed}")
     _say_what_was_left(planned, studies, found, drawn, options.sample)
     worst = max(verdicts, key=verify.VERDICTS.index, default="identical")
@@ -119,13 +119,13 @@ def _say_what_was_left(
         runs = [one for one in found if one.run.study == study]
         if study not in scored:
             why = "some of its streams are not in the crate" if runs else "the crate has no runs"
-            say(f"{study}: scores not computed again, for {why}")
+            say(f"{study}: scores not computed again, because {why}")
         if runs and not any(one.run.study == study for one in drawn):
             reasons = dict.fromkeys(one.obstacle for one in runs if one.obstacle)
             shortest = min(one.seconds for one in runs)
             long = f"the shortest would take about {shortest:,.0f} s; see --limit"
-            why = "; ".join(reasons) or ("--sample asks for none" if number < 1 else long)
-            say(f"{study}: none of its {len(runs):,} runs computed again, for {why}")
+            why = "; ".join(reasons) or ("--sample is 0" if number < 1 else long)
+            say(f"{study}: none of its {len(runs):,} runs computed again: {why}")
 
 
 def say(*lines: str) -> None:

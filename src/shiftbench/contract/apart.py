@@ -50,7 +50,7 @@ class Findings:
     general: list[str] = field(default_factory=list)
 
     def fail(self, name: Name, text: str, cause: str) -> None:
-        """Add a failure, unless one of the same cause is known: it breaks many promises."""
+        """Add a failure, unless one of the same cause is known: it fails many checks."""
         self.failures.setdefault(name, {}).setdefault(cause, text)
 
 
@@ -63,10 +63,10 @@ class Reporter:
     limit: float
     process: int
 
-    def trying(self, promise: str) -> None:
+    def trying(self, check: str) -> None:
         """Say what is tried next; its time begins."""
         faulthandler.dump_traceback_later(self.limit, file=self.trace)
-        self.send("trying", promise)
+        self.send("trying", check)
 
     def send(self, *message: Any) -> None:
         """Send a message, but not from a process that the part has forked."""
@@ -106,17 +106,17 @@ def run(package: Path, tests: Tests, limit: float) -> Findings:
 
 def _collect(findings: Findings, pipe: connection.Connection, process: Any, limit: float) -> str:
     """Add all that comes to the findings; return how the process ended if not as it should."""
-    promise = "it is started"
+    check = "it is started"
     while True:
         if not connection.wait([pipe, process.sentinel], limit + 1):
-            return f"{_tried(promise)}: no end in {limit:g} seconds (--limit allows more)"
+            return f"{_tried(check)}: no end in {limit:g} seconds (--limit allows more)"
         try:
             what, *message = pipe.recv() if pipe.poll() else ("died",)
         except EOFError:
             what = "died"
         match what:
             case "trying":
-                (promise,) = message
+                (check,) = message
             case "passed":
                 findings.passed[message[0]] = findings.passed.get(message[0], 0) + 1
             case "failed":
@@ -131,11 +131,11 @@ def _collect(findings: Findings, pipe: connection.Connection, process: Any, limi
                 return "" if process.exitcode == 0 else f"Its process does not end{threads}"
             case _:
                 process.join(1)
-                return f"{_tried(promise)}: Python ended, {_status(process.exitcode)}"
+                return f"{_tried(check)}: Python ended, {_status(process.exitcode)}"
 
 
-def _tried(promise: str) -> str:
-    return f"When this was tried: {promise.rstrip('.')}"
+def _tried(check: str) -> str:
+    return f"During this check: {check.rstrip('.')}"
 
 
 def _status(code: int | None) -> str:

@@ -126,7 +126,8 @@ def test_what_is_declared_is_so(case, request):
         assert ("log_evidence" in info) == ("log_evidence" in offers)
         predicted = components.facts(kind, name).possible("takes")[kind_of(name)]
         found = learner.predict(state, batch_of(problem).inputs, key("p"))
-        assert type(found).__name__ == PREDICTED[predicted]
+        kind_found = type(found).__name__
+        assert kind_found == PREDICTED[predicted], f"it predicts a {kind_found}"
         assert predicted not in DENSITIES or has_spread(found), "a variance is 0"
 
 

@@ -30,7 +30,7 @@ TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings to try on a learner; the first with which it offers what is needed is used."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
 PREDICTS = "Predictions have the types and shapes that the interface names."
-"""The promise that a malformed prediction breaks."""
+"""The check that a malformed prediction fails."""
 S = 2
 
 

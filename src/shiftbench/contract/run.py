@@ -60,7 +60,7 @@ def failed(folder: Path, limit: float) -> bool:
         findings = apart.run(folder, lambda reporter, parts=parts: _try(parts, reporter), limit)
         for part in parts:
             if not (findings.passed.get(part) or findings.failures.get(part) or findings.general):
-                findings.fail(part, "No promise of it was tried.", "untried")
+                findings.fail(part, "None of its checks was run.", "untried")
         print(*_lines(file, parts, findings), sep="\n", flush=True)
         wrong |= bool(findings.general or any(findings.failures.values()))
     return wrong
@@ -111,7 +111,7 @@ def _try(parts: list[Name], reporter: Reporter) -> None:
     status = pytest.main([*options, *tests], plugins=[listener])
     if listener.broken or status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         why = listener.broken or [f"pytest ended with the status {status:d}"]
-        reporter.send("refused", f"The contract was not tried to its end: {why[0]}.")
+        reporter.send("refused", f"Its checks stopped early: {why[0]}.")
 
 
 class _Listener:
@@ -131,7 +131,7 @@ class _Listener:
 
     def pytest_sessionfinish(self, session: Any) -> None:
         if not self.broken and self.tried < session.testscollected:
-            self.broken.append(f"{self.tried} of {session.testscollected} promises were")
+            self.broken.append(f"only {self.tried} of {session.testscollected} ran")
 
     def pytest_internalerror(self, excrepr: Any) -> None:
         self.broken.append(str(excrepr))
@@ -141,7 +141,7 @@ class _Listener:
         items[:] = [item for item in items if isinstance(_part(item)[1], str)]
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        self.reporter.trying(_promise(item))
+        self.reporter.trying(_check(item))
         self.tried += 1
 
     @pytest.hookimpl(wrapper=True)
@@ -153,7 +153,7 @@ class _Listener:
             if os.environ.get("SHIFTBENCH_DEBUG"):
                 print(report.longrepr)
         elif report.skipped and _own_frames(part, call.excinfo.value):
-            self.reporter.send("failed", part, f"{_promise(item)} It skipped this test.", "skip")
+            self.reporter.send("failed", part, f"{_check(item)} It skipped this test.", "skip")
         elif report.skipped and str(call.excinfo.value).startswith(NO_DEFAULT):
             self.reporter.send("untried", part, str(call.excinfo.value))
         elif report.passed and call.when == "call":
@@ -167,7 +167,7 @@ def _part(item: Any) -> Name:
     return given.get("case") or (item.module.KIND, given["name"])
 
 
-def _promise(item: Any) -> str:
+def _check(item: Any) -> str:
     return " ".join(item.function.__doc__.split())
 
 
@@ -179,18 +179,18 @@ def _own_frames(part: Name, error: BaseException) -> list[traceback.FrameSummary
 
 
 def _told(item: Any, error: BaseException) -> tuple[str, str]:
-    """Return the broken promise with what broke it and where, and the cause, if that is known."""
+    """Return the check that failed, with what broke it and where, and the cause if it is known."""
     if isinstance(error, UserError):
         return str(error), str(error)
     own = _own_frames(_part(item), error)
     where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-    promise = _promise(item)
+    check = _check(item)
     if not isinstance(error, AssertionError):
         cause = f"{_named(error)}{where}"
-        return f"{promise} {cause}", cause
+        return f"{check} {cause}", cause
     first = str(error).strip().partition("\n")[0]
-    found = "" if first.startswith("assert") or not first else f" Not so: {first}"
-    text = f"{promise}{found}{where}"
+    found = "" if first.startswith("assert") or not first else f" It failed: {first}"
+    text = f"{check}{found}{where}"
     return text, text
 
 
@@ -203,14 +203,14 @@ def _lines(file: Path, parts: list[Name], findings: Findings) -> Iterator[str]:
     for kind, name in parts:
         head = f"{kind} {name} ({file})"
         passed = findings.passed.get((kind, name), 0)
-        # A refusal is raised, too, and may then be an error of other promises.
+        # A refusal is raised, too, and may then be an error of other checks.
         known = [text for text in findings.failures.get((kind, name), {}).values()
                  if not any(one in text for one in findings.general)]  # fmt: skip
         if wrong := [*findings.general, *known]:
             yield f"FAILS  {head}:"
             yield from (f"       - {text}" for text in wrong)
         else:
-            yield f"keeps  {head}: {passed} promise{'s' * (passed > 1)}"
+            yield f"passes {head}: {passed} check{'s' * (passed > 1)}"
         if kind == "streams" and not wrong:
             without = "no setting `realisations`"
             fields = components.fields("streams", name)

@@ -190,7 +190,7 @@ def test_data_are_finite_and_labels_are_in_range(name):
 
 @every_stream
 def test_truth_is_not_in_the_tasks(name):
-    """Tasks do not reveal where the distribution changes: another truth changes none."""
+    """Tasks do not reveal where the distribution changes: another `shift` gives equal ones."""
     store, stream = built(name, 3), components.load("streams", name)
     blind = store.assign({"shift": ~store["shift"]})
     one, other = stream.task(store, [1], late(store)), stream.task(blind, [1], late(store))

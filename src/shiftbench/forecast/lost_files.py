@@ -167,8 +167,8 @@ def _add_damaged(lost: Lost, file: str, name: str, before: Entry | None) -> None
         return
     if os.path.isdir(file) and any(os.scandir(file)):
         raise UserError(
-            f"{file}: a folder is where a job has made a file. Move it away and start again; the"
-            " file is made again."
+            f"{file}: this is a folder, where a job wrote a file. Move it away and start again; the"
+            " file is computed again."
         )
     if before:
         lost.entries[name] = before

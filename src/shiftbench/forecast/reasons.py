@@ -130,7 +130,7 @@ def _changed(
                 not all(snakemake_metadata.is_same(record, file) for record in records)
                 or not records
             ):
-                yield Reason("input", f"{file} is another")
+                yield Reason("input", file)
     for record in records[:1]:
         yield from _of_record(job, record, results)
 

@@ -22,7 +22,7 @@ BASES = {
     "same": "runs of the same settings",
     "pipeline": "runs of the same components with other settings",
     "learner": "a guess, from runs of the same learner in other pipelines",
-    "published": "what the study was published with, shared out by work",
+    "published": "the published cost of the study, divided among its runs by their work",
     "nothing": "a guess, since no run of the learner with this model is known",
     "light": "a start of a process",
 }
@@ -71,7 +71,7 @@ def as_data(plan: Plan, cores: int) -> dict[str, Any]:
         "gpu_hours": gpu_seconds(plan.planned) / 3600,
         "wall_hours": wall_seconds(plan.planned, cores) / 3600,
         "cores": cores,
-        "changed_by_others": plan.lost.damaged,
+        "damaged": plan.lost.damaged,
         "jobs": [
             {
                 "rule": job.rule,
@@ -137,7 +137,7 @@ def _why(planned: list[Planned]) -> Iterator[str]:
         for words, number in listed:
             yield f"  {words}: {_jobs(number)}"
         if kind != AGAIN and len(found) > SHOWN:
-            yield f"  and {len(found) - SHOWN} more; --why STUDY tells all of a study"
+            yield f"  and {len(found) - SHOWN} more; --why STUDY lists all of a study"
 
 
 def _group(reason: Reason, one: Planned) -> str:
@@ -181,7 +181,7 @@ def _worth_a_look(plan: Plan) -> Iterator[str]:
             )
     guesses = sum(one.cost.guess for one in plan.planned)
     if guesses:
-        yield f"{_jobs(guesses)}: no run of the same components is known, their costs are guesses"
+        yield f"{_jobs(guesses)}: costs are guesses, because no run of the same components is known"
 
 
 def _of_gpus(runs: list[Planned]) -> str:

@@ -243,7 +243,7 @@ def _reason(study: str, ours: Path, reference: Path) -> str:
         reason += f"; ours with {mine} instructions, the reference with {theirs} ones"
     mine, theirs = (_gpus(side, study) for side in (ours, reference))
     if mine != theirs:
-        reason += f"; ours on {mine}, the reference on {theirs}: no two kinds give equal bytes"
+        reason += f"; ours on {mine}, the reference on {theirs}: other devices give other bytes"
     return reason
 
 

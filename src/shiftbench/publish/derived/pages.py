@@ -131,8 +131,8 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
     heads = [kind.removeprefix("budget ") for kind in kinds]  # so that a line fits on a screen
     table = _table(["paper", *heads], lines)
     return (
-        f"{table}\n\nNumbers of claims; in brackets, of the comparisons that test them. Mixed: the"
-        " comparisons of a claim disagree."
+        f"{table}\n\nEach number counts claims; in brackets, the comparisons that test them. Mixed:"
+        " the comparisons of a claim disagree."
     )
 
 

@@ -60,9 +60,9 @@ def _said(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:
     assert best is not None
     where = one.entry.situation
     if first == best:
-        return f"{where}: use {label(first)}, which is best."
+        return f"{where}: {label(first)} has the best mean."
     if first in found.tied:
         return f"{where}: {label(first)} is not significantly worse than {label(best)}."
     row = Evidence(study=one.entry.study, metric=one.entry.metric)
     by = evidence.number(found.leads[first].over.difference.mean, row)
-    return f"{where}: prefer {label(best)} to {label(first)}, by {by}."
+    return f"{where}: {label(best)} is better than {label(first)} by {by}."

@@ -119,7 +119,7 @@ def resolved(study: SiteStudy, cell: StreamRanking) -> str:
     """Return the words on the methods that the seeds resolve from the leader of a stream."""
     seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
     if study.scores is None:
-        return "which is compared with none, since scores of single seeds are not published"
+        return "which is compared with none, since these results have no scores.csv"
     if seeds < 2:
         return "which one seed cannot compare with others"
     tied = [study.label(name) for name in cell.tied]
