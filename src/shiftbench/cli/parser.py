@@ -226,11 +226,11 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, help=text)
 
 
-def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
-    parser.add_argument("--sample", type=int, default=number, help=said)
+def _add_sample(parser: argparse.ArgumentParser, number: int, text: str) -> None:
+    parser.add_argument("--sample", type=int, default=number, help=text)
     parser.add_argument("--seed", type=int, help="seed for drawing these runs (default: a new one)")
-    text = "factor for the limits on size and time of a crate"
-    parser.add_argument("--limit", type=float, default=1.0, metavar="FACTOR", help=text)
+    factor = "factor for the limits on size and time of a crate"
+    parser.add_argument("--limit", type=float, default=1.0, metavar="FACTOR", help=factor)
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
@@ -262,9 +262,9 @@ def _add(
     listed: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a verb with positional arguments, which the help lists or not."""
-    said = function.__doc__ or ""
-    help_text: dict[str, Any] = {"help": said.partition("\n")[0]} if listed else {}
-    parser = verbs.add_parser(name, description=said, prog=f"shiftbench {name}", **help_text)
+    text = function.__doc__ or ""
+    help_text: dict[str, Any] = {"help": text.partition("\n")[0]} if listed else {}
+    parser = verbs.add_parser(name, description=text, prog=f"shiftbench {name}", **help_text)
     parser.set_defaults(verb=function, log=None)
     for argument in positional:
         parser.add_argument(argument)

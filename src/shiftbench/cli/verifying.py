@@ -84,14 +84,14 @@ def _verify_crate(options: argparse.Namespace) -> int:
     found = recompute.candidates(planned, plan.estimator())
     drawn = recompute.draw(found, options.sample, seed, limits.seconds)
     studies = recompute_scores.with_scores(planned)
-    verdicts = [_said(stream) for stream in recompute.streams_again(planned)]
+    verdicts = [_report(stream) for stream in recompute.streams_again(planned)]
     if "different" in verdicts:
         say("A stream is not what its settings give, so no run is recomputed.")
         return VERIFIED["different"]
     for study in studies:
-        verdicts.append(_said(recompute_scores.scores_again(planned, study)))
+        verdicts.append(_report(recompute_scores.scores_again(planned, study)))
     for one in drawn:
-        verdicts.append(_said(recompute.again(planned, one)))
+        verdicts.append(_report(recompute.again(planned, one)))
     say(f"scores: computed again from the runs of {len(studies)} studies")
     say(f"runs: {len(drawn)} computed again, of {len(found):,}; drawn with --seed {seed}")
     _say_what_was_left(planned, studies, found, drawn, options.sample)
@@ -102,7 +102,7 @@ def _verify_crate(options: argparse.Namespace) -> int:
     return VERIFIED[worst]
 
 
-def _said(result: Again) -> str:
+def _report(result: Again) -> str:
     say(f"{result.name}: {result.verdict or 'not made again'}, {result.note}")
     return result.verdict or "identical"
 

@@ -149,7 +149,7 @@ class _Listener:
         report = yield
         part = _part(item)
         if report.failed:
-            self.reporter.send("failed", part, *_told(item, call.excinfo.value))
+            self.reporter.send("failed", part, *_failure(item, call.excinfo.value))
             if os.environ.get("SHIFTBENCH_DEBUG"):
                 print(report.longrepr)
         elif report.skipped and _own_frames(part, call.excinfo.value):
@@ -178,7 +178,7 @@ def _own_frames(part: Name, error: BaseException) -> list[traceback.FrameSummary
     return [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
 
 
-def _told(item: Any, error: BaseException) -> tuple[str, str]:
+def _failure(item: Any, error: BaseException) -> tuple[str, str]:
     """Return the check that failed, with what broke it and where, and the cause if it is known."""
     if isinstance(error, UserError):
         return str(error), str(error)

@@ -63,13 +63,13 @@ def _versions(given: list[str] | None) -> str:
     return ", ".join(given) if given else "none"
 
 
-def _write(path: Path, told: Mapping[str, Any]) -> bool:
+def _write(path: Path, data: Mapping[str, Any]) -> bool:
     """Write a file at once, unless it is there; return whether it was written."""
     if path.exists():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(told, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    new.write_text(json.dumps(data, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     new.replace(path)
     return True
 

@@ -33,31 +33,31 @@ class Asked:
         if known is None and self._kept.exists():
             self._asked = json.loads(self._kept.read_text(encoding="utf-8"))
 
-    def minutes(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
+    def minutes(self, name: str, spec: Mapping[str, Any], limits: Resources, attempt: int) -> int:
         """Return the time limit of a job: near what it took before, then the study's."""
-        return self._of(name, spec, said)[0] if attempt == 1 else said.minutes
+        return self._of(name, spec, limits)[0] if attempt == 1 else limits.minutes
 
-    def memory_mb(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
+    def memory_mb(self, name: str, spec: Mapping[str, Any], limits: Resources, attempt: int) -> int:
         """Return the memory: what it took before, then the study's, then more at each attempt."""
         first = attempt == 1
-        return self._of(name, spec, said)[1] if first else said.memory_mb * (attempt - 1)
+        return self._of(name, spec, limits)[1] if first else limits.memory_mb * (attempt - 1)
 
     def keep(self) -> None:
         """Write what was asked for so far, where the jobs find it."""
         if self._known is not None:
             atomic_files.write(self._kept, json.dumps(self._asked, indent=0, sort_keys=True) + "\n")
 
-    def _of(self, name: str, spec: Mapping[str, Any], said: Resources) -> list[int]:
+    def _of(self, name: str, spec: Mapping[str, Any], limits: Resources) -> list[int]:
         if name not in self._asked:
             known = None if self._known is None else self._known()
-            self._asked[name] = near(known.of(spec) if known else None, said)
+            self._asked[name] = near(known.of(spec) if known else None, limits)
         return self._asked[name]
 
 
-def near(cost: Estimate | None, said: Resources) -> list[int]:
-    """Minutes and megabytes for a job of this cost, never more than is said of it."""
+def near(cost: Estimate | None, limits: Resources) -> list[int]:
+    """Minutes and megabytes for a job of this cost, never more than is asked of it."""
     if cost is None or cost.basis != "same":
-        return [said.minutes, said.memory_mb]
+        return [limits.minutes, limits.memory_mb]
     minutes = max(LEAST_MINUTES, math.ceil(TIMES * cost.wall / 60))
     memory = max(LEAST_MEMORY_MB, math.ceil(MEMORY_TIMES * cost.memory / 2**20))
-    return [min(minutes, said.minutes), min(memory, said.memory_mb)]
+    return [min(minutes, limits.minutes), min(memory, limits.memory_mb)]

@@ -374,7 +374,7 @@ def test_a_finding_is_that_of_the_scores(tmp_path: Path) -> None:
 def test_a_finding_without_scores_of_seeds_says_so(tmp_path: Path) -> None:
     place = copied(tmp_path, "embedded/permuted-digits") / "embedded"
     (place / "studies/permuted-digits/scores.csv").unlink()
-    assert "scores of single seeds are not published" in _finding(place)
+    assert "these results have no scores.csv" in _finding(place)
 
 
 def _finding(results: Path) -> str:

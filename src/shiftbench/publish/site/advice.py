@@ -16,20 +16,22 @@ from shiftbench.publish.site.situations import Decided
 
 LINKS = re.compile(r"\s*\(\[[^)]*\)(?:, \[[^)]*\))*\)|\[([^]]*)\]\([^)]*\)")
 """Links to files of the repository, which pages do not have; those in brackets vanish whole."""
-SAID, FOUND = 5, 3
+SHOWN, FOUND = 5, 3
 """The most situations and findings that a page shows."""
 
 
 def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
     """Return where a method of a paper leads, where it shares the lead, and what beats it."""
     cited = {name for name, one in results.library.methods.items() if key in one.data["cite"]}
-    said = []
+    leading: list[str] = []
+    others: list[str] = []
     for one in decided:
         for found in one.rankings:
             own = [name for name in found.scores if one.study.method(name) in cited]
             if own and len(found.scores) > 1:
-                said.append(_said(one, found, own))
-    return sorted(dict.fromkeys(said), key=lambda text: ": use " not in text)[:SAID]
+                best = found.leader == own[0]
+                (leading if best else others).append(_sentence(one, found, own))
+    return [*dict.fromkeys(leading + others)][:SHOWN]
 
 
 class Findings:
@@ -54,7 +56,7 @@ class Findings:
                 yield LINKS.sub(r"\1", sentence).strip()
 
 
-def _said(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:
+def _sentence(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:
     """Return the sentence about the best of a paper's methods in a situation."""
     label, best, first = one.study.label, found.leader, own[0]
     assert best is not None

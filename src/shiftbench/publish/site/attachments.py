@@ -140,8 +140,8 @@ def _alternative(study: SiteStudy, standings: Standings, path: Path) -> str:
     """
     exists = path.stem in components.names("artefacts")
     summary = components.summary("artefacts", path.stem) if exists else path.stem
-    said, *_ = _caption(path).split(". ")
-    sentences = [said.rstrip("."), summary.rstrip("."), *_leaders(study, standings)]
+    first, *_ = _caption(path).split(". ")
+    sentences = [first.rstrip("."), summary.rstrip("."), *_leaders(study, standings)]
     return ". ".join(filter(None, sentences)) + ". All numbers are in the tables of this page."
 
 

@@ -105,7 +105,7 @@ def _wins(found: Sequence[MethodResult]) -> dict[str, Any]:
 
 def _reconciled(found: Sequence[MethodResult]) -> list[str]:
     """Return why the numbers on one kind of stream and data set differ, a sentence for each."""
-    said = []
+    sentences = []
     for data, metric in dict.fromkeys((one.data, one.metric) for one in found):
         alike = [
             one
@@ -117,12 +117,12 @@ def _reconciled(found: Sequence[MethodResult]) -> list[str]:
             continue
         paper = next((one.paper for one in alike if one.paper), "")
         printed = f" The paper prints {paper}." if paper else ""
-        said.append(
+        sentences.append(
             f"{data}, {metric}: {numbers.text(metric, low.mean)} in {low.study.place}"
             f" ({low.budget}), and {numbers.text(metric, high.mean)} in {high.study.place}"
             f" ({high.budget}).{printed}"
         )
-    return said
+    return sentences
 
 
 def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodResult]:

@@ -197,7 +197,7 @@ def _write_papers(
     data = write.site / "data"
     data.mkdir(parents=True, exist_ok=True)
     results.ledger.to_csv(data / "ledger.csv", index=False, lineterminator="\n")
-    said = advice.Findings(results)
+    known = advice.Findings(results)
     for one in counts:
         rows = paper_page.rows_of(results, one.work.short)
         claimed = set((rows["config"] + "/" + rows["study"])[rows["study"] != ""])
@@ -208,7 +208,7 @@ def _write_papers(
             summary=paper_page.summary(rows),
             named=paper_page.NAMED,
             advice=advice.of(one.key, decided, results),
-            found=said.about(claimed),
+            found=known.about(claimed),
             errors=paper_page.errors(one.key, results.library),
         )
         tables = paper_page.tables(rows)

@@ -132,8 +132,8 @@ def _line(row: dict[str, Any], percent: bool) -> Line:
 def _votes(decided: list[dict[str, Any]]) -> str:
     """Return how many studies and streams give which verdict."""
     counts = Counter(row["verdict"] for row in decided).most_common()
-    said = ", ".join(f"{verdict} on {number}" for verdict, number in counts)
-    return f"{said} of {len(decided)} studies and streams"
+    in_words = ", ".join(f"{verdict} on {number}" for verdict, number in counts)
+    return f"{in_words} of {len(decided)} studies and streams"
 
 
 def _share(row: dict[str, Any]) -> str:

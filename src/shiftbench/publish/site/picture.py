@@ -35,7 +35,7 @@ class Dot(NamedTuple):
 class Picture(NamedTuple):
     """Means with 95 % intervals, best first.
 
-    ticks: places and texts; said: all in words; message: what the picture shows.
+    ticks: places and texts; description: all in words; message: what the picture shows.
     """
 
     width: int
@@ -43,7 +43,7 @@ class Picture(NamedTuple):
     dots: list[Dot]
     ticks: list[tuple[float, str]]
     axis: str
-    said: str
+    description: str
     message: str
 
 
@@ -76,10 +76,10 @@ def of(column: Column) -> Picture:
     axis = (
         f"{column.measured}{f' ({unit})' if unit else ''}, {better} is better; bars: 95 % intervals"
     )
-    said = "; ".join(f"{dot.label} {dot.text}" for dot in dots)
+    in_words = "; ".join(f"{dot.label} {dot.text}" for dot in dots)
     ticks = [(across(value), numbers.short(metric, value)) for value in _ticks(least, most)]
     return Picture(
-        WIDTH, TOP + ROW * len(dots), dots, ticks, axis, f"{axis}: {said}", _message(column)
+        WIDTH, TOP + ROW * len(dots), dots, ticks, axis, f"{axis}: {in_words}", _message(column)
     )
 
 

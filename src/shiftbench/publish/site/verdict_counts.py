@@ -43,7 +43,7 @@ class PaperCounts(NamedTuple):
         return self.claims - self.unjudged
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """How far the paper holds, in a sentence."""
         if not self.judged:
             return f"None of {self.claims} claims can be judged yet."
