@@ -13,8 +13,10 @@ import pytest
 from shiftbench.publish.site import pages
 from tests.browsing import Serious
 from tests.checkout import PUBLISHED
+from tests.publish.site import html
 
 pytestmark = pytest.mark.peers
+MOST_WORDS = 1500
 LARGEST = 20_000_000
 """The maximal size in bytes of the site, which has about a hundred studies and 170 methods."""
 STUDY = "studies/cpu/permuted-mnist.html"
@@ -42,6 +44,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_site_is_small(site: Path) -> None:
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     assert size < LARGEST
+
+
+def test_no_page_but_those_for_reference_is_long(site: Path) -> None:
+    reference = ("-details", "-lines")
+    pages_to_read = [one for one in site.rglob("*.html") if not one.stem.endswith(reference)]
+    lengths = {one: len(html.read(one).one("body").text.split()) for one in pages_to_read}
+    assert len(lengths) > 300
+    assert {one.name: n for one, n in lengths.items() if n > MOST_WORDS} == {}
 
 
 @pytest.mark.parametrize("width", [1400, 400])
