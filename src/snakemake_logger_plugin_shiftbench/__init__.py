@@ -177,7 +177,7 @@ class _Screen:
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace")
-        self._console = Console(file=self._file, soft_wrap=True, highlight=False)
+        self._console = Console(file=self._file, soft_wrap=True, highlight=False, emoji=False)
         self.is_interactive = self._console.is_terminal and not self._console.is_dumb_terminal
         self._bar: Bar | None = None
         self._output: _OutputOfJobs | None = None
@@ -209,8 +209,9 @@ class _Screen:
 
     def close(self) -> None:
         """Remove the progress line."""
-        if self._output:
-            self._output.close()
+        output, self._output = self._output, None
+        if output:
+            output.close()
         if self._bar:
             self._bar.stop()
         self._file.flush()

@@ -122,7 +122,7 @@ def test_several_targets_and_design_matrices() -> None:
             lambda: sb.method([{"forget": {}}, "beam", "linear-gaussian"], beta=0.5),
             'several components have a setting "beta": forget.beta and beam.beta; write settings=',
         ),
-        (lambda: sb.method("vcl"), '"mfvi" trains a network; name one, such as model='),
+        (lambda: sb.method("vcl"), '"mfvi" trains a network; give model='),
         (lambda: sb.method("bocpd", model=MLP), '"bayes-linear" trains no network'),
         (lambda: sb.method("vcl", model={"mpl": {}}), 'unknown model "mpl"; did you mean "mlp"'),
         (lambda: sb.method("pbp-mv"), '"pbp-mv" cannot be run: its numbers'),
@@ -411,3 +411,29 @@ def test_dates_and_complex_numbers_are_no_inputs(column) -> None:
     for rows in (frame, frame.to_numpy()):
         with pytest.raises(ValueError, match="inputs are real numbers; convert dates"):
             sb.method("vcl-linear").learn_many(rows, [1.0, 2.0])
+
+
+def test_a_first_row_without_a_target_is_as_if_it_had_not_come() -> None:
+    m = sb.method("vbs-linear")
+    m.learn_one({"a": 1.0}, None)
+    m.learn_many([[1.0], [2.0]], [None, np.nan])
+    m.learn_one({"b": 1.0}, 2.0)
+    assert m.tasks_done == 1 and m.feature_names == ("b",)
+    several = sb.method("bocpd")
+    several.learn_one(None, None)
+    several.learn_one(None, [1.0, 2.0])
+    assert several.tasks_done == 1
+
+
+def test_rows_as_mappings_are_refused_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"X is a list of mappings; give pandas\.DataFrame\(X\)"):
+        sb.method("vbs-linear").learn_many([{"x": 1.0}, {"x": 2.0}], [1.0, 2.0])
+
+
+def test_a_place_that_is_no_file_is_refused(tmp_path) -> None:
+    m = sb.method("bocpd")
+    m.learn_one(None, 1.0)
+    with pytest.raises(ValueError, match="in the folder .*gone, which does not exist"):
+        m.save(tmp_path / "gone" / "m.npz")
+    with pytest.raises(ValueError, match="is a folder; give a file"):
+        m.save(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
@@ -138,7 +139,9 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
 
     @property
     def _multiclass(self) -> bool:
-        return (self.classes if isinstance(self.classes, int) else len(self.classes)) > 2
+        if isinstance(self.classes, Integral):
+            return int(self.classes) > 2
+        return len(self.classes) > 2  # type: ignore[arg-type]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each label seen so far, or of all labels if they were given.

@@ -43,7 +43,7 @@ class _Online(BaseEstimator):
             seed = check_random_state(seed).randint(2**31 - 1)
         return method(
             self.method, model=self.model, classes=classes, tasks=self.tasks, seed=int(seed),
-            **arguments(self.settings),
+            **arguments(self.settings, seed="random_state"),
         )  # fmt: skip
 
     def _predicted(self, X: Any) -> Any:

@@ -56,10 +56,10 @@ def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
     state, from which the next call goes on.
     """
     places: dict[str, Path] = {}
-    waiting = []
+    waiting, raw_files = [], []
     for job in planned:
         if job.rule == "fetch_raw_file":
-            _fetch(job, data)
+            raw_files.append(job)
             continue
         inputs = [_place(file, places, data) for file in job.inputs]
         made_before = [path for path in inputs if path in places.values()]
@@ -68,6 +68,10 @@ def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
         places |= outputs
         if not all(path.is_file() for path in outputs.values()):
             waiting.append((job, inputs, list(outputs.values())))
+    read = {path for _, inputs, _ in waiting for path in inputs}
+    for job in raw_files:
+        if _place(job.outputs[0], places, data) in read:
+            _fetch(job, data)
     if len(waiting) >= FEWEST_FOR_SERVER:
         _serve()
     with _bar(len(waiting)) as bar:

@@ -118,7 +118,8 @@ def _dated(column: pd.Series) -> pd.Series:
         column = texts if texts.map(times.is_date).all() else column.dt.start_time
     if isinstance(column.dtype, DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if column.dtype.kind == "M" and (column.dt.floor("s") != column).any():
+    given = column.dropna()
+    if column.dtype.kind == "M" and (given.dt.floor("s") != given).any():
         raise UserError(
             f'the frame, column "{column.name}": times with parts of a second; round them, or give'
             " the seconds as numbers"

@@ -7,7 +7,6 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -77,8 +76,9 @@ def _draw_series(panel: Axes, found: Changepoints, name: object, places: pd.Inde
     values = found.values[name].to_numpy()
     panel.plot(places, values, color="black", lw=0.9)
     ends = [0, *found.frame["position"].tolist(), len(values)]
+    complete = found.values.notna().all(axis=1).to_numpy()
     for first, last in pairwise(ends):
-        level = np.nanmean(values[first:last])
+        level = values[first:last][complete[first:last]].mean()
         panel.plot(places[[first, last - 1]], [level, level], color=figure_style.COLOURS["orange"])
     at = places[found.frame["position"]]
     for place, probability in zip(at, found.frame["probability"], strict=True):

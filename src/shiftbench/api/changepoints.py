@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.api import learners
-from shiftbench.api.arguments import array, mapping, refuse_doubled
+from shiftbench.api.arguments import array, length, mapping, refuse_doubled
 from shiftbench.api.definition import Definition, defined
 from shiftbench.api.input_error import InputError
 from shiftbench.api.learners import Form
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 TIMES = (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)
 FEWEST = 3
 """Values of the shortest series."""
+ROUNDING = 4 * np.finfo(float).eps
+"""The relative standard deviation of a series that differs by rounding errors only."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Changepoints:
     """The changes of a series that a method finds.
 
@@ -129,6 +131,7 @@ def _table(values: Any) -> pd.DataFrame:
 
 def _framed(values: Any) -> pd.DataFrame:
     """Return an array [n] or [n, series] as a frame. InputError for another shape."""
+    length("values", values)
     found = array("values", values)
     if found.ndim not in (1, 2) or not found.size:
         raise InputError(f"values have the shape {found.shape}; give [n], or [n, series]")
@@ -141,8 +144,10 @@ def _numbers(name: str, column: pd.Series) -> np.ndarray:
     kind = getattr(column.dtype, "kind", "O")
     if kind in "biuf":
         return column.to_numpy(float, na_value=np.nan)
+    if kind in "mM":
+        raise InputError(f"{name} has times, not numbers; make them the index of the values")
     try:
-        if kind in "cmM":
+        if kind == "c":
             raise TypeError(f"their type is {column.dtype}")
         return column.astype(object).where(column.notna(), np.nan).to_numpy().astype(float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -163,8 +168,9 @@ def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
     if not np.isfinite(sd).all():
         name = names[int(np.isfinite(sd).argmin())]
         raise InputError(f"the values of {name} are too large; divide them by their largest")
-    if not sd.all():
-        raise InputError(f"the series {names[int(sd.argmin())]} is constant; leave it out")
+    constant = sd <= ROUNDING * np.abs(seen).max(axis=0)
+    if constant.any():
+        raise InputError(f"the series {names[int(constant.argmax())]} is constant; leave it out")
     return (seen - seen.mean(axis=0)) / sd
 
 

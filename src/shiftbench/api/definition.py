@@ -179,7 +179,8 @@ def _refuse_needs(definition: Definition) -> None:
     learner, _ = definition.pipeline[-1]
     if definition.trains_network and definition.model is None:
         raise InputError(
-            f'"{learner}" trains a network; name one, such as model={{"mlp": {{"hidden": [50]}}}}'
+            f'"{learner}" trains a network; give model={{"mlp": {{"hidden": [50]}}}} to sb.method,'
+            " or take a method without one"
         )
     if definition.model is not None and not definition.trains_network:
         raise InputError(f'"{learner}" trains no network; leave `model` out')

@@ -141,4 +141,6 @@ def _array(values: Any) -> np.ndarray:
     try:
         return np.asarray(array("x", values), float)
     except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(values, Sequence) and any(isinstance(row, Mapping) for row in values):
+            raise InputError("X is a list of mappings; give pandas.DataFrame(X)") from None
         raise InputError(f"inputs are numbers; {error}; encode words as numbers") from None

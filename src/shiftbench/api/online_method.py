@@ -18,7 +18,7 @@ from shiftbench.api.inputs import Inputs
 from shiftbench.api.prediction import Prediction, moments, probabilities
 from shiftbench.api.recorded_changes import Alarm
 from shiftbench.api.restorable_method import RestorableMethod
-from shiftbench.api.targets import Values
+from shiftbench.api.targets import Values, is_missing
 from shiftbench.core.interface import Batch, Categorical, Predictive, State
 
 MOST_ROWS = 10**9
@@ -136,6 +136,8 @@ class OnlineMethod(RestorableMethod):
         """
         with self._undone_if_refused():
             if self._form is None:
+                if is_missing(y):
+                    return
                 self._begin(Inputs.of_row(x), y, rows=1)
             assert self._inputs is not None and self._targets is not None
             rows = self._built.inputs(self._inputs.row(x)[None])
@@ -162,7 +164,9 @@ class OnlineMethod(RestorableMethod):
             return
         with self._undone_if_refused():
             if self._form is None:
-                first = np.asarray(y, object)[0]
+                first = next((one for one in np.asarray(y, object) if not is_missing(one)), None)
+                if first is None:
+                    return
                 rows = 1 if self.learns_by == "rows" else size
                 self._begin(Inputs.of_rows(X), first, rows)
             assert self._inputs is not None and self._targets is not None

@@ -76,6 +76,9 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
                 f"{shown(one)} is a {type(one).__name__}; to save a method, use texts or"
                 " numbers as labels and names of inputs"
             )
+    if not path.parent.is_dir() or path.is_dir():
+        what = "a folder" if path.is_dir() else f"in the folder {path.parent}, which does not exist"
+        raise InputError(f"{path} is {what}; give a file in a folder that exists")
     new = path.parent / f".{path.name}.new"
     try:
         checkpoint.write(new, arrays, meta)

@@ -6,16 +6,12 @@ import argparse
 import json
 import os
 
-from shiftbench.core.errors import UserError
-
 
 def plan(options: argparse.Namespace) -> None:
     """List what would run, why, and what it would cost; run nothing."""
     from shiftbench.forecast import plan, render
 
     cores = options.cores or os.cpu_count() or 1
-    if cores < 1:
-        raise UserError("--cores: at least 1")
     if options.budget:
         compared = plan.at_budget(options.config, options.budget, plan.estimator())
         print(*render.budgets(compared, options.budget), sep="\n")

@@ -146,6 +146,8 @@ def test(options: argparse.Namespace) -> int:
 
     from shiftbench.contract import run
 
+    if not options.folder.is_dir():
+        raise UserError(f"{options.folder}: there is no such folder; check its path")
     return int(run.failed(options.folder, options.limit))
 
 

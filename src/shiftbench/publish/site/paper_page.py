@@ -20,7 +20,7 @@ from shiftbench.publish.site import numbers, verdict_counts
 from shiftbench.publish.site.collect import Results
 from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 
-PLACE = re.compile(r"(?:Table|Figure|Fig\.|Theorem)\s*\d+")
+PLACE = re.compile(r"(Table|Figure|Fig\.|Theorem)\s*(\d+)")
 NUMBER = re.compile(r"\d*\.\d+|\d+")
 TEXT = "In the text"
 """The place of claims that stand in no table, figure or theorem."""
@@ -174,15 +174,16 @@ def _in_percent(rows: pd.DataFrame) -> bool:
 
 def _checked(lines: Sequence[Line]) -> Line:
     """Return one line for a check on all its streams."""
-    holding = sum(line.verdict == verdicts.CHECKED[verdicts.REPRODUCED] for line in lines)
-    worst = next((line for line in lines if line.verdict != "holds"), lines[0])
-    ours = f"holds on {holding} of {len(lines)} streams"
+    holds = verdicts.CHECKED[verdicts.REPRODUCED]
+    failing = [line for line in lines if line.verdict != holds]
+    worst = failing[0] if failing else lines[0]
+    ours = f"holds on {len(lines) - len(failing)} of {len(lines)} streams"
     return worst._replace(ours=ours, interval="", stream="", share="", seeds="")
 
 
 def _place(where: str) -> str:
     found = PLACE.search(where)
-    return re.sub(r"Fig\.\s*", "Figure ", found.group()) if found else TEXT
+    return f"{found[1].replace('Fig.', 'Figure')} {found[2]}" if found else TEXT
 
 
 def _order(place: str) -> tuple[int, int]:
