@@ -433,7 +433,7 @@ def test_rows_as_mappings_are_refused_with_the_remedy() -> None:
 def test_a_place_that_is_no_file_is_refused(tmp_path) -> None:
     m = sb.method("bocpd")
     m.learn_one(None, 1.0)
-    with pytest.raises(ValueError, match="in the folder .*gone, which does not exist"):
+    with pytest.raises(ValueError, match="gone, which does not exist"):
         m.save(tmp_path / "gone" / "m.npz")
     with pytest.raises(ValueError, match="is a folder; give a file"):
         m.save(tmp_path)
