@@ -21,7 +21,7 @@ from shiftbench.publish.site.standings import Standings
 SHOWN_ELSEWHERE = ("claims", "score-table")
 """Tables whose numbers the page shows in another form."""
 
-MOST_SCORES, MOST_CLAIMS = 150, 5
+MOST_SCORES, MOST_CLAIMS = 120, 5
 """Largest numbers on the page of a study; the page of its details has what is more."""
 
 
