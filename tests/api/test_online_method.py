@@ -437,3 +437,9 @@ def test_a_place_that_is_no_file_is_refused(tmp_path) -> None:
         m.save(tmp_path / "gone" / "m.npz")
     with pytest.raises(ValueError, match="is a folder; give a file"):
         m.save(tmp_path)
+
+
+def test_a_method_shows_its_name_and_how_much_it_learnt() -> None:
+    m = sb.method("bocpd")
+    m.learn_one(None, 1.0)
+    assert repr(m) == "<OnlineMethod bocpd, tasks_done=1>"

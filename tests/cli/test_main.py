@@ -462,3 +462,10 @@ def test_environment_older_than_the_lock_is_told_with_the_remedy(plan, capsys, m
     assert "requirements.lock has it" in (said := capsys.readouterr().err)
     assert "rocrate" in said
     assert "make setup" in said
+
+
+def test_results_may_be_the_present_folder(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "results/mine").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "results/mine")
+    assert main.main(["verify", "."]) == 2
+    assert f"{tmp_path}/results/published/mine: there is no such folder" in capsys.readouterr().err

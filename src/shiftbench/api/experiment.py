@@ -30,7 +30,7 @@ RULES = ("warm_up", "run_learner", "summarise_study")
 
 
 def run(
-    methods: Sequence[str] | Mapping[str, Any],
+    methods: Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     stream: str | Stream | Sequence[Stream],
     *,
     seeds: int = 10,
@@ -46,9 +46,10 @@ def run(
     Parameters
     ----------
     methods
-        Names of methods (`shiftbench list methods`), or a mapping of names to changes
+        Names of methods (`shiftbench list methods`), a mapping of names to changes
         (`{"vbs-k4": {"from": "vbs-linear", "beam.size": 4}}`) or to pipelines
-        (`{"mine": ["beam", {"gaussian-mean": {"noise_sd": 0.5}}]}`).
+        (`{"mine": ["beam", {"gaussian-mean": {"noise_sd": 0.5}}]}`), or a list of both, as in a
+        config.
     stream
         A stream, several, or the name of a family that needs no settings.
     seeds
@@ -189,12 +190,12 @@ def _streams(given: str | Stream | Sequence[str | Stream]) -> list[Stream]:
             f"stream is a {type(given).__name__}; give a stream, a list of streams, or the name of"
             " a family; `stream_from` makes a stream of a DataFrame"
         )
-    listed = [streams.stream(one) if isinstance(one, str) else one for one in several]
-    names = [one.name for one in listed]
+    made = [streams.stream(one) if isinstance(one, str) else one for one in several]
+    names = [one.name for one in made]
     for name in names:
         if names.count(name) > 1:
             raise UserError(f'two streams are called "{name}"; give one another `name`')
-    return listed
+    return made
 
 
 def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Config:

@@ -116,6 +116,10 @@ class OnlineMethod(RestorableMethod):
         """The names of the inputs, in the order of the first row; None before it, or without."""
         return self._inputs.names if self._inputs else None
 
+    def __repr__(self) -> str:
+        """Return the method's name, and how much it has learnt."""
+        return f"<OnlineMethod {self._definition.label}, tasks_done={self.tasks_done}>"
+
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn one row, which is a task.
 

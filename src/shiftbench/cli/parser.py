@@ -158,11 +158,13 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
     packing = _add(verbs, "crate", user.crate)
-    packing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    packing.add_argument("--to", type=Path, required=True, help="folder, new or an earlier crate")
+    packing.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
+    packing.add_argument(
+        "--to", type=_folder, required=True, help="folder, new or an earlier crate"
+    )
     _add_config(packing)
     publishing = _add(verbs, "publish", user.publish)
-    publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    publishing.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
     publishing.add_argument(
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
     )
@@ -177,12 +179,12 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
     showing = _add(verbs, "site", user.site)
     showing.add_argument(
         "results",
-        type=Path,
+        type=_folder,
         nargs="?",
         default=Path("results/published"),
         help="folder of one config, as results/embedded, or of several",
     )
-    showing.add_argument("--to", type=Path, default=Path("site"), help="folder, if not site")
+    showing.add_argument("--to", type=_folder, default=Path("site"), help="folder, if not site")
     showing.add_argument(
         "--config",
         type=_file,
@@ -206,9 +208,9 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
 def _add_verify(verbs: argparse._SubParsersAction) -> None:
     """Add the command for comparing results with published ones, or checking a crate."""
     checking = _add(verbs, "verify", verifying.verify)
-    checking.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    checking.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
     checking.add_argument(
-        "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
+        "reference", type=_folder, nargs="?", help="another folder, if not results/published/CONFIG"
     )
     checking.add_argument("--revision", help="the reference as committed in a git revision")
     _add_sample(checking, 3, "runs of a crate to compute again, and at least one a study")
@@ -269,6 +271,12 @@ def _add(
     for argument in positional:
         parser.add_argument(argument)
     return parser
+
+
+def _folder(text: str) -> Path:
+    """Return the path of a folder; absolute for `.` and `..`, whose names say nothing."""
+    path = Path(text)
+    return path.resolve() if path.name in ("", "..") else path
 
 
 def _file(text: str) -> Path:
