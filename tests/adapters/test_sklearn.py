@@ -48,3 +48,8 @@ def test_settings_can_be_searched_in_the_order_of_time() -> None:
     choices = [{"noise_sd": 0.1}, {"noise_sd": 10.0}]
     search = GridSearchCV(OnlineRegressor(), {"settings": choices}, cv=TimeSeriesSplit(3))
     assert search.fit(X, Y).best_params_["settings"] in choices
+
+
+def test_a_seed_among_the_settings_is_refused_by_its_name_here() -> None:
+    with pytest.raises(ValueError, match="pass random_state as an argument"):
+        OnlineRegressor(settings={"seed": 1}).fit(X, Y)

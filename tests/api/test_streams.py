@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 import shiftbench as sb
 from shiftbench.api import _cached_jobs
+from shiftbench.config import jobs
 from shiftbench.core.errors import UserError
 from tests import job_calls
 
@@ -147,8 +151,14 @@ def test_parts_of_a_second_are_refused(called):
         sb.stream_from(PRICES.assign(hour=hours), target="price", time="hour")
 
 
+def test_a_missing_time_is_named_with_its_row(called):
+    hours = PRICES["hour"].where(PRICES.index != 1)
+    with pytest.raises(UserError, match='row 1, column "hour": the value is missing'):
+        sb.stream_from(PRICES.assign(hour=hours), target="price", time="hour")
+
+
 def test_a_frame_stands_for_its_file():
-    with pytest.raises(UserError, match="path: the data come from the frame; leave it out"):
+    with pytest.raises(UserError, match="path: the data come from the frame; leave this out"):
         sb.stream_from(PRICES, target="price", path="other.csv")
 
 
@@ -179,3 +189,30 @@ def test_names_that_a_file_cannot_hold_are_refused_before_it_is_written(
     with pytest.raises(UserError, match=problem):
         sb.stream_from(frame, name=name)
     assert not own_cache.exists() or not any(own_cache.rglob("*.csv"))
+
+
+def test_raw_files_are_fetched_only_for_a_stream_that_is_not_in_the_cache(
+    own_cache, tmp_path, monkeypatch
+) -> None:
+    raw_file = str(jobs.RAW / "elec2" / "elec2.csv")
+    planned = [
+        SimpleNamespace(
+            rule="fetch_raw_file", wildcards=("elec2", "elec2.csv"), inputs=[], outputs=[raw_file]
+        ),
+        SimpleNamespace(
+            rule="build_stream", name="Building", inputs=[raw_file], outputs=["stream.zarr.zip"],
+            spec={"digest": "0"},
+        ),
+    ]  # fmt: skip
+    fetched = []
+    monkeypatch.setattr(_cached_jobs.raw, "fetch", lambda *given: fetched.append(given[:2]))
+    monkeypatch.setattr(_cached_jobs, "_command", lambda job, data: [])
+    monkeypatch.setattr(_cached_jobs, "_run", lambda job, command, outputs, bar: make(*outputs))
+    for _ in range(2):
+        assert _cached_jobs.made(planned, tmp_path)["stream.zarr.zip"].is_file()
+    assert fetched == [("elec2", "elec2.csv")]
+
+
+def make(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.touch()

@@ -341,9 +341,9 @@ def test_list_what_fits_a_stream(plan, capsys) -> None:
     listed = capsys.readouterr().out
     assert "\nvbs-toy " in listed and "\nvcl " not in listed
     assert main.main(["list", "claims", "--for", "steps", "--config", "small.yaml"]) == 2
-    assert "--for does not apply" in capsys.readouterr().err
+    assert "--for does not apply to claims; leave it out" in capsys.readouterr().err
     assert main.main(["list", "streams", "--for", "steps", "--config", "small.yaml"]) == 2
-    assert "--for does not apply" in capsys.readouterr().err
+    assert "--for does not apply to streams; leave it out" in capsys.readouterr().err
 
 
 WORDS = """\
@@ -469,3 +469,8 @@ def test_results_may_be_the_present_folder(tmp_path, monkeypatch, capsys) -> Non
     monkeypatch.chdir(tmp_path / "results/mine")
     assert main.main(["verify", "."]) == 2
     assert f"{tmp_path}/results/published/mine: there is no such folder" in capsys.readouterr().err
+
+
+def test_components_in_no_folder_are_refused(tmp_path, capsys) -> None:
+    assert main.main(["test", str(tmp_path / "nowhere")]) == 2
+    assert capsys.readouterr().err.endswith("nowhere: there is no such folder; check its path\n")

@@ -48,8 +48,7 @@ def run(
     methods
         Names of methods (`shiftbench list methods`), a mapping of names to changes
         (`{"vbs-k4": {"from": "vbs-linear", "beam.size": 4}}`) or to pipelines
-        (`{"mine": ["beam", {"gaussian-mean": {"noise_sd": 0.5}}]}`), or a list of both, as in a
-        config.
+        (`{"mine": ["beam", {"gaussian-mean": {"noise_sd": 0.5}}]}`), or a list of both.
     stream
         A stream, several, or the name of a family that needs no settings.
     seeds

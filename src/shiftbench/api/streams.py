@@ -175,7 +175,7 @@ def stream_from(
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
     if others := {"family", "path"} & settings.keys():
-        raise UserError(f"{listed(others)}: the data come from the frame; leave it out")
+        raise UserError(f"{listed(others)}: the data come from the frame; leave this out")
     for key, given in {"name": name, "target": target, "time": time}.items():
         if given is not None or key == "name":
             text(key, given)

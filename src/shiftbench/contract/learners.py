@@ -57,6 +57,13 @@ def has_spread(predictive: Predictive) -> bool:
     return bool((predictive.variance > 0).all())
 
 
+def check_type_and_spread(predictive: Predictive, declared: str) -> None:
+    """Check that a prediction is what a word of `facts.PREDICTIONS` declares."""
+    found = type(predictive).__name__
+    assert found == PREDICTED[declared], f"it predicts a {found}"
+    assert declared not in DENSITIES or has_spread(predictive), "a variance is 0"
+
+
 def test_predictions_normalise(case):
     """Probabilities and weights sum to one, no variance is negative, and numbers are finite."""
     learner, problem = case
@@ -126,9 +133,7 @@ def test_what_is_declared_is_so(case, request):
         assert ("log_evidence" in info) == ("log_evidence" in offers)
         predicted = components.facts(kind, name).possible("takes")[kind_of(name)]
         found = learner.predict(state, batch_of(problem).inputs, key("p"))
-        kind_found = type(found).__name__
-        assert kind_found == PREDICTED[predicted], f"it predicts a {kind_found}"
-        assert predicted not in DENSITIES or has_spread(found), "a variance is 0"
+        check_type_and_spread(found, predicted)
 
 
 LIGHT = [n for n in selection.names(KIND) if not components.facts(KIND, n).model]
@@ -150,8 +155,7 @@ def test_every_other_kind_that_is_taken_is_learnt_and_predicted_as_declared(name
     state, _ = after(learner, problem, 2)
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
     predicted = components.facts("learners", name).possible("takes")[kind]
-    assert type(predictive).__name__ == PREDICTED[predicted]
-    assert predicted not in DENSITIES or has_spread(predictive), "a variance is 0"
+    check_type_and_spread(predictive, predicted)
     assert all(np.isfinite(array).all() for array in predictive if array is not None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
@@ -23,15 +24,14 @@ SHOWN, FOUND = 5, 3
 def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
     """Return where a method of a paper leads, where it shares the lead, and what beats it."""
     cited = {name for name, one in results.library.methods.items() if key in one.data["cite"]}
-    leading: list[str] = []
-    others: list[str] = []
+    sentences = []
     for one in decided:
         for found in one.rankings:
             own = [name for name in found.scores if one.study.method(name) in cited]
             if own and len(found.scores) > 1:
-                best = found.leader == own[0]
-                (leading if best else others).append(_sentence(one, found, own))
-    return [*dict.fromkeys(leading + others)][:SHOWN]
+                sentences.append((found.leader != own[0], _sentence(one, found, own)))
+    leading_first = sorted(dict.fromkeys(sentences), key=itemgetter(0))
+    return [text for _, text in leading_first][:SHOWN]
 
 
 class Findings:
