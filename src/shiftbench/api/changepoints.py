@@ -170,7 +170,9 @@ def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
         raise InputError(f"the values of {name} are too large; divide them by their largest")
     constant = sd <= ROUNDING * np.abs(seen).max(axis=0)
     if constant.any():
-        raise InputError(f"the series {names[int(constant.argmax())]} is constant; leave it out")
+        raise InputError(
+            f"the series {names[int(constant.argmax())]} is constant, up to rounding; leave it out"
+        )
     return (seen - seen.mean(axis=0)) / sd
 
 

@@ -104,8 +104,8 @@ def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
     entry = methods[method].get("pipeline")
     if entry is None:
         raise InputError(
-            f'the method "{method}" cannot be run: its numbers are quoted from a paper, or need the'
-            " whole stream; take another"
+            f'the method "{method}" cannot be run: its numbers are quoted from a paper, or are'
+            " computed from a whole stream; take another"
         )
     return method, [_component("pipeline", item) for item in entry.data]
 

@@ -50,7 +50,7 @@ class Findings:
     general: list[str] = field(default_factory=list)
 
     def fail(self, name: Name, text: str, cause: str) -> None:
-        """Add a failure, unless one of the same cause is known: it fails many checks."""
+        """Add a failure, unless one of the same cause is known: a cause fails many checks."""
         self.failures.setdefault(name, {}).setdefault(cause, text)
 
 

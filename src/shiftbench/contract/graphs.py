@@ -1,7 +1,7 @@
 """Contract of the graphs that learners trace; the first line of each test is shown to users.
 
 The contract of learners imports this module first, so that its test is the first of each learner:
-what other tests trace could hide a trace from it.
+a function that an earlier test has traced is not traced again, and this test would miss it.
 """
 
 from __future__ import annotations

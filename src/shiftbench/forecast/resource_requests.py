@@ -55,7 +55,7 @@ class Asked:
 
 
 def near(cost: Estimate | None, limits: Resources) -> list[int]:
-    """Minutes and megabytes for a job of this cost, never more than is asked of it."""
+    """Minutes and megabytes for a job of this cost, never more than its limits."""
     if cost is None or cost.basis != "same":
         return [limits.minutes, limits.memory_mb]
     minutes = max(LEAST_MINUTES, math.ceil(TIMES * cost.wall / 60))
