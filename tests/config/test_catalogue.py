@@ -223,6 +223,13 @@ def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
     ("method", "needs"),
     [
         ("er", ["a memory of 200 rows of each task", "20 passes over each task"]),
+        (
+            "er-reservoir",
+            [
+                "a memory of 200 rows times the number of tasks, in a reservoir",
+                "20 passes over each task",
+            ],
+        ),
         ("finetune", ["20 passes over each task"]),
         ("hat", ["to know which task each row is of", "200 passes over each task"]),
         ("joint", ["a memory of all rows", "20 passes over each task"]),

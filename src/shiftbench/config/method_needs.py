@@ -40,7 +40,9 @@ def _of(kind: str, item: Any) -> Iterator[str]:
         if (size := filled.get("size")) is None:
             yield "a memory of all rows"
         elif size:
-            yield f"a memory of {size} rows of each task"
+            reservoir = filled.get("memory") == "reservoir"
+            kept = "times the number of tasks, in a reservoir" if reservoir else "of each task"
+            yield f"a memory of {size} rows {kept}"
     if filled.get("beta_p") and "window" in filled:
         yield f"a window of the last {filled['window']} rows"
     facts = components.facts(kind, name)
