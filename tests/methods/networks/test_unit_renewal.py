@@ -73,6 +73,18 @@ def test_utilities_are_traces_of_contributions():
         assert (units.age[s, 0].numpy() == 3).all()
 
 
+def test_a_unit_without_incoming_weights_is_useless():
+    at = begun()
+    flat = at.x.numpy()
+    incoming = flat[..., MODEL.layers[1].weights].reshape(S, 1, 4, 3)
+    incoming[..., 1] = 0
+    flat[..., MODEL.layers[1].weights] = incoming.reshape(S, 1, 12)
+    at = at._replace(x=tf.constant(flat))
+    _, units = step(Renewal(0.0, 100, 0.9), at, unit_renewal.none_seen(MODEL, S))
+    assert np.isfinite(units.utility).all()
+    assert (units.utility.numpy()[..., 4 + 1] == 0).all()
+
+
 def after_replacement():
     """Return the states before and after one unit per layer is replaced, and the new units."""
     at, units = begun(), unit_renewal.none_seen(MODEL, S)

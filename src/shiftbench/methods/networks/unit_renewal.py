@@ -6,7 +6,8 @@ trace of
     mean |h - mean h| mean |w_out| / mean |w_in|
 
 over the rows of a minibatch, where mean h is a trace of its output (Dohare et al. 2024, Eq. 1; the
-quotient and the difference are from its code, `adaptable contribution`). A unit older than
+quotient and the difference are from its code, `adaptable contribution`). Where all incoming weights
+are zero it is 0, and not the code's nan. A unit older than
 `maturity` steps may be replaced. Each step adds to what is due in a layer a share `rate` of its
 mature units; for each whole unit that is due, the one of the least utility gets new incoming
 weights, outgoing weights and a bias of zero, and moments of zero.
@@ -105,13 +106,15 @@ def _traced(
 
 
 def _weight_ratio(model: Model, x: tf.Tensor) -> tf.Tensor:
-    """Return mean |w_out| / mean |w_in| of each unit [S, H, U]."""
-    weights = _matrices(model, x)
-    ratios = [
-        tf.reduce_mean(tf.abs(outgoing), -1) / tf.reduce_mean(tf.abs(incoming), -2)
-        for incoming, outgoing in pairwise(weights)
+    """Return mean |w_out| / mean |w_in| of each unit [S, H, U], 0 where all w_in are 0.
+
+    All are 0 after each unit of the layer before was replaced while this one had no gradient.
+    """
+    magnitudes = [
+        (tf.reduce_mean(tf.abs(outgoing), -1), tf.reduce_mean(tf.abs(incoming), -2))
+        for incoming, outgoing in pairwise(_matrices(model, x))
     ]
-    return tf.concat(ratios, -1)
+    return tf.concat([tf.math.divide_no_nan(*pair) for pair in magnitudes], -1)
 
 
 def _chosen(renewal: Renewal, model: Model, units: Units) -> tuple[tf.Tensor, tf.Tensor]:
