@@ -14,11 +14,11 @@ import xarray as xr
 from scipy import stats
 
 import shiftbench as sb
-from shiftbench.api import _cached_jobs
 from shiftbench.api.streams import Stream
 from shiftbench.config import components, jobs, one_stream
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
+from shiftbench.runtime import cached_jobs
 
 METHODS = {"plain": ["gaussian-mean"], "search": [{"beam": {"size": 2}}, "gaussian-mean"]}
 METRICS = ["log_predictive", "jump_f1"]
@@ -26,9 +26,9 @@ NATIVE_NUMPY_FIRST = f"""
 import numpy, sys
 from pathlib import Path
 import shiftbench as sb
-from shiftbench.api import _cached_jobs
+from shiftbench.runtime import cached_jobs
 from shiftbench.api.streams import Stream
-_cached_jobs.cache_folder = lambda: Path(sys.argv[1])
+cached_jobs.cache_folder = lambda: Path(sys.argv[1])
 steps = sb.stream("toy-step", name="steps", points=12)
 print(sb.run({METHODS}, steps, seeds=3, metrics={METRICS}, name="mine", seeds_per_job=2))
 """
@@ -36,9 +36,9 @@ LONG = """
 import sys
 from pathlib import Path
 import shiftbench as sb
-from shiftbench.api import _cached_jobs
+from shiftbench.runtime import cached_jobs
 from shiftbench.api.streams import Stream
-_cached_jobs.cache_folder = lambda: Path(sys.argv[1])
+cached_jobs.cache_folder = lambda: Path(sys.argv[1])
 steps = sb.stream("toy-step", points=30_000, realisations=1)
 slow = [{"run-length": {"keep": 1000}}, "gaussian-mean"]
 sb.run({"slow": slow}, steps, seeds=1, metrics=["squared_error"], name="long")
@@ -182,8 +182,8 @@ def test_a_failed_job_says_why(own_cache):
     ]:
         code = f"import sys; print('it is wrong', file=sys.stderr); sys.exit({status})"
         command = [sys.executable, "-c", code]
-        with _cached_jobs._bar(1) as bar, pytest.raises(kind, match=text):
-            _cached_jobs._run(job, command, [own_cache / "jobs/x/out"], bar)
+        with cached_jobs._bar(1) as bar, pytest.raises(kind, match=text):
+            cached_jobs._run(job, command, [own_cache / "jobs/x/out"], bar)
 
 
 @pytest.mark.long

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import shiftbench as sb
-from shiftbench.api import _cached_jobs
 from shiftbench.config import jobs
 from shiftbench.core.errors import UserError
+from shiftbench.runtime import cached_jobs
 from tests import job_calls
 
 CONFIG = """\
@@ -60,7 +60,7 @@ def test_it_shows_what_it_is(called):
 def test_a_table_in_memory_has_the_bytes_of_the_workflow(called, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     market = sb.stream_from(PRICES, target="price", time="hour", name="market")
-    (ours,) = _cached_jobs.cache_folder().glob("jobs/*/market.zarr.zip")
+    (ours,) = cached_jobs.cache_folder().glob("jobs/*/market.zarr.zip")
     table = PRICES.assign(remark=["none", "two lines", "", "a, b"])
     table.to_csv("market.csv", index=False)
     (tmp_path / "mine.yaml").write_text(CONFIG)
@@ -205,11 +205,11 @@ def test_raw_files_are_fetched_only_for_a_stream_that_is_not_in_the_cache(
         ),
     ]  # fmt: skip
     fetched = []
-    monkeypatch.setattr(_cached_jobs.raw, "fetch", lambda *given: fetched.append(given[:2]))
-    monkeypatch.setattr(_cached_jobs, "_command", lambda job, data: [])
-    monkeypatch.setattr(_cached_jobs, "_run", lambda job, command, outputs, bar: make(*outputs))
+    monkeypatch.setattr(cached_jobs.raw, "fetch", lambda *given: fetched.append(given[:2]))
+    monkeypatch.setattr(cached_jobs, "_command", lambda job, data: [])
+    monkeypatch.setattr(cached_jobs, "_run", lambda job, command, outputs, bar: make(*outputs))
     for _ in range(2):
-        assert _cached_jobs.made(planned, tmp_path)["stream.zarr.zip"].is_file()
+        assert cached_jobs.made(planned, tmp_path)["stream.zarr.zip"].is_file()
     assert fetched == [("elec2", "elec2.csv")]
 
 

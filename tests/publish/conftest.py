@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from shiftbench.publish import crate
+from tests.cached_calls import called, own_cache
 from tests.publish import small_results
+
+__all__ = ["called", "own_cache"]
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from shiftbench.publish import (
     result_files,
     store_metadata,
 )
+from shiftbench.publish.recompute import Sample
 from tests.publish import small_results
 
 
@@ -160,7 +161,7 @@ def test_a_stream_without_an_open_licence_is_described_and_not_copied(
     assert not (tmp_path / "crate/streams/steps.zarr.zip").exists()
     found = recompute.candidates(crate_plan.read(tmp_path / "crate"), plan.estimator())
     assert {one.obstacle for one in found} == {"its stream is not in the crate"}
-    assert recompute.draw(found, 4, 0, 600.0) == []
+    assert recompute.draw(found, Sample(4), 0, 600.0) == []
     assert status(tmp_path / "crate") == verifying.UNVERIFIED
 
 
@@ -274,10 +275,10 @@ def test_an_untouched_crate_is_verified_by_computing_runs_again(
 
 def test_the_draw_of_runs_is_that_of_its_seed(made: Path) -> None:
     runs = recompute.candidates(crate_plan.read(made / "crate"), plan.estimator())
-    drawn = [recompute.draw(runs, 2, seed, 600.0) for seed in range(8)]
-    assert drawn == [recompute.draw(runs, 2, seed, 600.0) for seed in range(8)]
+    drawn = [recompute.draw(runs, Sample(2), seed, 600.0) for seed in range(8)]
+    assert drawn == [recompute.draw(runs, Sample(2), seed, 600.0) for seed in range(8)]
     assert len({tuple(one.run.name for one in two) for two in drawn}) > 1
-    assert recompute.draw(runs, 99, 0, 600.0) == sorted(runs, key=lambda one: one.run.name)
+    assert recompute.draw(runs, Sample(99), 0, 600.0) == sorted(runs, key=lambda one: one.run.name)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 from shiftbench.forecast import plan
 from shiftbench.publish import crate, crate_files, crate_plan, recompute, store_checks
+from shiftbench.publish.recompute import Sample
 from tests import job_calls
 from tests.publish import crate_mutations, hostile_crates
 from tests.publish.crate_mutations import TABLE_OF_MUTATIONS
@@ -119,9 +120,9 @@ def test_what_a_crate_says_of_costs_takes_no_run_from_the_draw(
         hostile_crates.with_json(name, "cpu_seconds", value=seconds)(folder)
     found = recompute.candidates(crate_plan.read(folder), plan.estimator())
     assert [one.seconds for one in found] == [one.seconds for one in honest]
-    drawn = recompute.draw(found, 3, 0, crate_files.DEFAULT.seconds)
+    drawn = recompute.draw(found, Sample(3), 0, crate_files.DEFAULT.seconds)
     assert [one.run.name for one in drawn] == [
-        one.run.name for one in recompute.draw(honest, 3, 0, crate_files.DEFAULT.seconds)
+        one.run.name for one in recompute.draw(honest, Sample(3), 0, crate_files.DEFAULT.seconds)
     ]
 
 
@@ -139,13 +140,13 @@ def candidates(**seconds: list[float]) -> list[recompute.Candidate]:
 def test_each_study_gets_a_run_where_time_allows() -> None:
     runs = candidates(a=[1.0] * 50, b=[1.0] * 2, c=[5.0, 300.0], d=[900.0])
     for seed in range(20):
-        drawn = recompute.draw(runs, 1, seed, 100.0)
+        drawn = recompute.draw(runs, Sample(1), seed, 100.0)
         assert [one.run.study for one in drawn] == ["a", "b", "c"]
         assert sum(one.seconds for one in drawn) <= 100.0
-        assert len(recompute.draw(runs, 10, seed, 100.0)) == 10
-    assert recompute.draw(runs, 0, 0, 100.0) == []
+        assert len(recompute.draw(runs, Sample(10), seed, 100.0)) == 10
+    assert recompute.draw(runs, Sample(0), 0, 100.0) == []
     blocked = [one._replace(obstacle="it ran on a GPU") for one in runs]
-    assert recompute.draw(blocked, 3, 0, 100.0) == []
+    assert recompute.draw(blocked, Sample(3), 0, 100.0) == []
 
 
 def test_nothing_computed_is_not_verified_and_says_why(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shiftbench.api import _cached_jobs
 from shiftbench.api.arguments import refuse_doubled
 from shiftbench.config.base_model import Name
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.data import times
+from shiftbench.runtime import cached_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def written(table: pd.DataFrame, name: str) -> Path:
     except UnicodeEncodeError as error:
         wrong = content[error.start]
         raise UserError(f"a text has {wrong!r}, which no file can hold; replace it") from None
-    path = _cached_jobs.cache_folder() / "frames" / folder / f"{name}.csv"
+    path = cached_jobs.cache_folder() / "frames" / folder / f"{name}.csv"
     if not path.is_file():
         atomic_files.write(path, content)
     return path

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shiftbench.api import _cached_jobs, _labelled_scores, _own_components, streams
+from shiftbench.api import _labelled_scores, _own_components, streams
 from shiftbench.api.arguments import plain, refuse_doubled, text
 from shiftbench.api.streams import Stream
 from shiftbench.config import config_file, jobs
@@ -21,6 +21,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import neighbours, ranking
+from shiftbench.runtime import cached_jobs
 
 OF_CONFIGS = ("components", "seeds_per_job")
 """Keys of a config, not of a study, that `run` takes."""
@@ -87,7 +88,7 @@ def run(
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
     with _own_components.of_this_call():
         planned, data = _planned(_config(name, _streams(stream), keys))
-        places = _cached_jobs.made(planned, data)
+        places = cached_jobs.made(planned, data)
     return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
 
 
@@ -214,7 +215,7 @@ def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Conf
 def _planned(config: Config) -> tuple[list[jobs.Job], Path]:
     """Return the jobs up to the scores of the one study, and the folder of raw data."""
     datasets = [one.settings.get("dataset") for one in config.streams.values()]
-    data = _cached_jobs.raw_folder(next(filter(None, datasets), None))
+    data = cached_jobs.raw_folder(next(filter(None, datasets), None))
     made = [job for name in config.streams for job in jobs.of_stream(config, name, "results", data)]
     of_study = jobs.of_config(config, "results", "python", data)
     return [*made, *(job for job in of_study if job.rule in RULES)], data

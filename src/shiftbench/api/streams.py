@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from shiftbench.api import _cached_jobs, _frame_files
+from shiftbench.api import _frame_files
 from shiftbench.api.arguments import plain, text, whole
 from shiftbench.config import components, jobs, one_stream
 from shiftbench.config.compatibility_words import listed
@@ -17,6 +17,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Problem, Task
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw, zarr_zip
+from shiftbench.runtime import cached_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,9 +195,9 @@ def stream_from(
 def _built(name: str, definition: dict[str, Any]) -> Stream:
     """Return a checked stream, built or read from the cache."""
     config = one_stream.config_of(name, definition)
-    data = _cached_jobs.raw_folder(definition.get("dataset"))
+    data = cached_jobs.raw_folder(definition.get("dataset"))
     planned = jobs.of_stream(config, name, "results", data)
-    places = _cached_jobs.made(planned, data)
+    places = cached_jobs.made(planned, data)
     return Stream(name, definition, zarr_zip.read_any(places[planned[-1].outputs[0]]))
 
 

@@ -202,7 +202,7 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
         help="crates of others, checked and compared with ours in a leaderboard",
     )
     _add_trust(showing)
-    _add_sample(showing, 1, "runs of each of their methods to compute again")
+    _add_sample(showing, "runs of each of their methods to compute again", type=int, default=1)
 
 
 def _add_verify(verbs: argparse._SubParsersAction) -> None:
@@ -213,9 +213,20 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
         "reference", type=_folder, nargs="?", help="another folder, if not results/published/CONFIG"
     )
     checking.add_argument("--revision", help="the reference as committed in a git revision")
-    _add_sample(checking, 3, "runs of a crate to compute again, and at least one a study")
+    text = (
+        "runs to compute again in all, or share of those of each study, as 10%%; at least one a"
+        " study (default: 3)"
+    )
+    _add_sample(checking, text, type=verifying.sample, default=verifying.sample("3"))
     _add_trust(checking)
     checking.add_argument("--table", action="store_true", help="show all that is not identical")
+    checking.add_argument(
+        "--study", nargs="+", help="of published results, recompute runs of these studies only"
+    )
+    checking.add_argument(
+        "--record", action="store_true", help="write what was found into their provenance"
+    )
+    _add_config(checking)
 
 
 def _add_deep(parser: argparse.ArgumentParser) -> None:
@@ -228,10 +239,10 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, help=text)
 
 
-def _add_sample(parser: argparse.ArgumentParser, number: int, text: str) -> None:
-    parser.add_argument("--sample", type=int, default=number, help=text)
+def _add_sample(parser: argparse.ArgumentParser, text: str, **of_sample: Any) -> None:
+    parser.add_argument("--sample", help=text, **of_sample)
     parser.add_argument("--seed", type=int, help="seed for drawing these runs (default: a new one)")
-    factor = "factor for the limits on size and time of a crate"
+    factor = "factor for the limits on size and time of what is computed again"
     parser.add_argument("--limit", type=float, default=1.0, metavar="FACTOR", help=factor)
 
 

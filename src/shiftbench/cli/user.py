@@ -181,14 +181,14 @@ def publish(options: argparse.Namespace) -> None:
     if destination is None:
         target = study_copy.target_of(options.results, options.to)
         is_copy = study_copy.is_published(options.results)
-        plan = None if is_copy else config_file.load(_config_of(options))
+        plan = None if is_copy else config_file.load(config_of(options))
         done = study_copy.publish(options.results, target, plan, options.dry_run)
         for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
     if not upload.is_crate(options.results):
-        _note_licences(_config_of(options))
-    with upload.crate_of(options.results, _config_of(options)) as crate:
+        _note_licences(config_of(options))
+    with upload.crate_of(options.results, config_of(options)) as crate:
         sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:
         print(f"{name}: {'to upload' if options.dry_run else 'uploaded'}")
@@ -199,8 +199,8 @@ def crate(options: argparse.Namespace) -> None:
     """Write results, code, config, data and provenance to a folder that others can verify."""
     from shiftbench.publish import crate, crate_files
 
-    _note_licences(_config_of(options))
-    crate.make(options.results, _config_of(options), options.to.resolve())
+    _note_licences(config_of(options))
+    crate.make(options.results, config_of(options), options.to.resolve())
     print(f"{options.to}: {len(crate_files.contents(options.to)):,} files")
 
 
@@ -254,7 +254,7 @@ def warm(options: argparse.Namespace) -> int:
     return forkserver_client.run(command)
 
 
-def _config_of(options: argparse.Namespace) -> Path:
+def config_of(options: argparse.Namespace) -> Path:
     """Return the config of a folder of results: that of the option, or that of its name."""
     return options.config or Path("config") / f"{options.results.resolve().name}.yaml"
 

@@ -1,4 +1,4 @@
-"""The verb `verify`: results are compared with others, or a crate with what it gives here."""
+"""The verb `verify`: results are compared with others, or with what computing them again gives."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ import argparse
 import os
 import random
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
+from shiftbench.core.suggestions import refuse_unknown
 
 if TYPE_CHECKING:
     from shiftbench.publish.crate_files import Limits
-    from shiftbench.publish.crate_plan import PlannedCrate
-    from shiftbench.publish.recompute import Again, Candidate
+    from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
+    from shiftbench.publish.recompute import Again, Candidate, Sample
+    from shiftbench.publish.recompute_published import PublishedResults, PublishedRun
 
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify` by verdict."""
 UNVERIFIED = 6
-"""Exit status for a crate of which no run was computed again."""
+"""Exit status where no run was computed again."""
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Compare results with the published ones, or verify a crate; 0 if identical, else 2 to 6.
+    """Compare results with published ones, or some runs with those computed again; 0 if identical.
 
     2: refused, with the reason; 3: equal up to rounding; 4: within the interval over seeds; 5:
-    different; 6: no run of the crate was computed again. For a crate, all files are compared with
-    their checksums and with its config, and some runs with what they give when computed again.
+    different; 6: no run was computed again. For a crate, all files are compared with their
+    checksums and with its config, and some runs with what they give when computed again. For a
+    folder of published results, some runs are computed by the code here, and their scores compared.
     """
-    from shiftbench.publish import crate_metadata, verify
+    from shiftbench.publish import crate_metadata, study_copy, verify
 
     no_reference = options.reference is None and options.revision is None
     if no_reference and os.path.lexists(options.results / crate_metadata.NAME):
         return _verify_crate(options)
+    if no_reference and study_copy.is_published(options.results):
+        return _verify_published(options)
     reference = options.reference or options.results.parent / "published" / options.results.name
     with ExitStack() as opened:
         if options.revision:
@@ -61,6 +68,80 @@ def limits_of(factor: float) -> Limits:
 
 
 MOST = 10_000
+
+
+def sample(text: str) -> Sample:
+    """Return how many runs to draw: a number, or a share that ends with %."""
+    from shiftbench.publish.recompute import Sample
+
+    try:
+        drawn = Sample(1, float(text[:-1]) / 100) if text.endswith("%") else Sample(int(text))
+    except ValueError:
+        drawn = Sample(-1)
+    if drawn.number < 0 or not 0 <= drawn.share <= 1:
+        raise argparse.ArgumentTypeError(f"{text}: write a number of runs, or a share as 10%")
+    return drawn
+
+
+def _verify_published(options: argparse.Namespace) -> int:
+    """Compute some runs of published results again, study by study, the cheapest study first."""
+    from shiftbench.config import config_file
+    from shiftbench.forecast import plan
+    from shiftbench.publish import recompute, recompute_published, verify
+    from shiftbench.publish.recompute_published import PublishedResults
+
+    results, draw = options.results, recompute_published.draw_of(seed_of(options))
+    published = PublishedResults(results, config_file.load(user.config_of(options)))
+    found = _of_studies(published.candidates(plan.estimator()), options.study, results)
+    drawn = recompute.draw(found, options.sample, draw.seed, limits_of(options.limit).seconds)
+    say(f"{len(drawn)} of {len(found):,} runs are computed again, drawn with --seed {draw.seed}")
+    verdicts = []
+    for study, runs in _cheapest_first(drawn).items():
+        again = [one for run in runs if (one := _again(published, run))]
+        verdicts += [_report(one) for one in again]
+        if options.record and again:
+            planned = sum(one.run.study == study for one in found)
+            recompute_published.record(results, study, again, planned, draw)
+    if not verdicts:
+        say("Nothing was computed again, so nothing is verified.")
+        return UNVERIFIED
+    return VERIFIED[max(verdicts, key=verify.VERDICTS.index)]
+
+
+def _of_studies(
+    found: list[Candidate[PublishedRun]], studies: list[str] | None, results: Path
+) -> list[Candidate[PublishedRun]]:
+    """Return the runs of the studies that are asked for, if any are. UserError for others."""
+    from shiftbench.publish import result_files
+
+    names = sorted({one.run.study for one in found})
+    for name in studies or ():
+        refuse_unknown(f"study of {results}", name, names)
+    chosen = [one for one in found if studies is None or one.run.study in studies]
+    for study in dict.fromkeys(one.run.study for one in chosen):
+        if broken := result_files.changed(results, study):
+            raise UserError(
+                f"{', '.join(map(str, broken))}: changed after it was published; publish it again"
+            )
+    return chosen
+
+
+def _cheapest_first(
+    drawn: list[Candidate[PublishedRun]],
+) -> dict[str, list[Candidate[PublishedRun]]]:
+    by_study: dict[str, list[Candidate[PublishedRun]]] = {}
+    for one in drawn:
+        by_study.setdefault(one.run.study, []).append(one)
+    return dict(sorted(by_study.items(), key=lambda item: sum(one.seconds for one in item[1])))
+
+
+def _again(published: PublishedResults, one: Candidate[PublishedRun]) -> Again | None:
+    """Compute a run again; None, with the reason said, where its data cannot be had."""
+    try:
+        return published.again(one.run)
+    except UserError as error:
+        say(f"{one.run.name}: not computed again: {error}")
+        return None
 
 
 def _verify_crate(options: argparse.Namespace) -> int:
@@ -110,11 +191,13 @@ def _report(result: Again) -> str:
 def _say_what_was_left(
     crate: PlannedCrate,
     scored: list[str],
-    found: list[Candidate],
-    drawn: list[Candidate],
-    number: int,
+    found: list[Candidate[CratedRun]],
+    drawn: list[Candidate[CratedRun]],
+    asked: Sample,
 ) -> None:
     """Say of which studies no scores and no run were computed again, and why."""
+    from shiftbench.publish import recompute
+
     for study in crate.plan.studies:
         runs = [one for one in found if one.run.study == study]
         if study not in scored:
@@ -124,7 +207,7 @@ def _say_what_was_left(
             reasons = dict.fromkeys(one.obstacle for one in runs if one.obstacle)
             shortest = min(one.seconds for one in runs)
             long = f"the shortest would take about {shortest:,.0f} s; see --limit"
-            why = "; ".join(reasons) or ("--sample is 0" if number < 1 else long)
+            why = "; ".join(reasons) or ("--sample is 0" if asked == recompute.NOTHING else long)
             say(f"{study}: none of its {len(runs):,} runs computed again: {why}")
 
 

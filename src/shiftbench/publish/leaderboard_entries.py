@@ -29,7 +29,7 @@ from shiftbench.publish import (
     store_metadata,
 )
 from shiftbench.publish.crate_files import Limits
-from shiftbench.publish.crate_plan import PlannedCrate
+from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
 
 Place = tuple[str, str, str]
 """Study, stream and learner."""
@@ -106,7 +106,7 @@ def read(
         return _untrusted(folder, limits)
     planned = crate_plan.read(folder, trust, limits)
     problems = _score_problems(planned)
-    found: dict[Place, list[recompute.Candidate]] = {}
+    found: dict[Place, list[recompute.Candidate[CratedRun]]] = {}
     for one in recompute.candidates(planned, plan.estimator()):
         if not one.run.study.endswith(TRIALS):
             found.setdefault((one.run.study, one.run.stream, one.run.spec["method"]), []).append(
@@ -164,10 +164,10 @@ def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) ->
 
 
 def _run_problem(
-    planned: PlannedCrate, runs: list[recompute.Candidate], sample: int, seed: int
+    planned: PlannedCrate, runs: list[recompute.Candidate[CratedRun]], sample: int, seed: int
 ) -> str:
     """Return the problem with a learner's runs after computing some of them again; may be empty."""
-    drawn = recompute.draw(runs, sample, seed, planned.limits.seconds)
+    drawn = recompute.draw(runs, recompute.Sample(sample), seed, planned.limits.seconds)
     if not drawn:
         return "none of its runs can be computed again here: they are large, or lack their stream"
     for one in drawn:

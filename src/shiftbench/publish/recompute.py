@@ -8,13 +8,14 @@ Which runs are computed again is drawn by the verifier, from all that the config
 from __future__ import annotations
 
 import json
+import math
 import random
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -40,14 +41,26 @@ OF_MAKING = ("spec", "code", "versions", "instructions", "data")
 """Attributes of a store that say what made it."""
 
 
-class Candidate(NamedTuple):
-    """A run of a crate that may be computed again.
+class Run(Protocol):
+    """A run with a name, which no other run has."""
 
-    seconds: our estimate of its cost, whatever the crate says. obstacle: why it cannot be computed
+    @property
+    def study(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+R = TypeVar("R", bound=Run)
+
+
+class Candidate(NamedTuple, Generic[R]):
+    """A run that may be computed again.
+
+    seconds: our estimate of its cost, whatever a crate says. obstacle: why it cannot be computed
     here, empty if it can.
     """
 
-    run: CratedRun
+    run: R
     seconds: float
     obstacle: str
 
@@ -60,7 +73,17 @@ class Again(NamedTuple):
     note: str
 
 
-def candidates(crate: PlannedCrate, known: Estimator) -> list[Candidate]:
+class Sample(NamedTuple):
+    """How many runs are drawn: at least `number` in all, and this share of those of each study."""
+
+    number: int = 0
+    share: float = 0.0
+
+
+NOTHING = Sample()
+
+
+def candidates(crate: PlannedCrate, known: Estimator) -> list[Candidate[CratedRun]]:
     """Return all runs of a crate, with what they would cost here."""
     return [Candidate(run, known.of(run.spec).cpu, obstacle(crate, run.spec)) for run in crate.runs]
 
@@ -76,38 +99,45 @@ def obstacle(crate: PlannedCrate, spec: specs.Spec) -> str:
     return ""
 
 
-def draw(from_runs: list[Candidate], number: int, seed: int, seconds: float) -> list[Candidate]:
-    """Return runs drawn with a seed: one of each study, then more, until there are `number`.
+def draw(
+    from_runs: list[Candidate[R]], sample: Sample, seed: int, seconds: float
+) -> list[Candidate[R]]:
+    """Return runs drawn with a seed: one of each study, then more, until the sample is complete.
 
     A run that would take longer than what is left of the seconds is passed over for the next one of
     its study.
     """
-    if number < 1:
-        return []
     generator = random.Random(seed)
-    waiting: dict[str, list[Candidate]] = {}
+    waiting: dict[str, list[Candidate[R]]] = {}
     for one in from_runs:
-        waiting.setdefault(one.run.study, [])
-        waiting[one.run.study] += [] if one.obstacle else [one]
-    for runs in waiting.values():
-        generator.shuffle(runs)
+        waiting.setdefault(one.run.study, []).append(one)
+    lacking = {study: math.ceil(sample.share * len(runs)) for study, runs in waiting.items()}
+    for study, runs in waiting.items():
+        waiting[study] = [one for one in runs if not one.obstacle]
+        generator.shuffle(waiting[study])
     studies = sorted(waiting)
     generator.shuffle(studies)
-    drawn: list[Candidate] = []
-    first = True
-    while any(waiting.values()) and (first or len(drawn) < number):
+    drawn: list[Candidate[R]] = []
+    first = sample != NOTHING
+
+    def wants(study: str) -> bool:
+        asked = first or len(drawn) < sample.number or lacking[study] > 0
+        return asked and bool(waiting[study])
+
+    while any(map(wants, studies)):
         for study in studies:
-            while waiting[study] and (first or len(drawn) < number):
+            while wants(study):
                 one = waiting[study].pop()
                 if one.seconds <= seconds:
                     drawn.append(one)
                     seconds -= one.seconds
+                    lacking[study] -= 1
                     break
         first = False
     return sorted(drawn, key=lambda one: one.run.name)
 
 
-def again(crate: PlannedCrate, one: Candidate) -> Again:
+def again(crate: PlannedCrate, one: Candidate[CratedRun]) -> Again:
     """Compute one run again, and compare. UserError where it is stopped or takes far too long."""
     spec, store = one.run.spec, one.run.store
     stream = store_checks.read(crate.streams[spec["stream"]["name"]], crate.limits)

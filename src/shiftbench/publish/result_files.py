@@ -16,6 +16,8 @@ from shiftbench.publish import store_metadata
 
 CHECKSUMS = "SHA256SUMS"
 PROVENANCE = "provenance.json"
+VERIFIED = "verified"
+"""Key of the provenance with the runs that were computed again later, see `verify`."""
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = "runs", "warm-ups"
@@ -135,6 +137,17 @@ def origin(study: Path) -> dict[str, Any]:
     """Return the published provenance of a study, by its folder; empty without it."""
     path = study / PROVENANCE
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def verified(origin: dict[str, Any]) -> str:
+    """Say which runs of a published study were computed again, and by what; empty if none were.
+
+    origin: its provenance.
+    """
+    entry = origin.get(VERIFIED)
+    if entry is None:
+        return ""
+    return "{runs} of {of} runs computed again by commit {commit}: {verdict}".format_map(entry)
 
 
 def cost_file(store: Path) -> Path:

@@ -134,7 +134,7 @@ def of_scores(ours: Path, reference: Path) -> str:
     if not mine.index.equals(theirs.index):
         return "different"
     pairs = zip(mine, theirs, strict=True)
-    return max((_of_numbers(*pair) for pair in pairs), key=VERDICTS.index, default=VERDICTS[0])
+    return max((of_pair(*pair) for pair in pairs), key=VERDICTS.index, default=VERDICTS[0])
 
 
 def _scores(path: Path) -> pd.Series:
@@ -196,8 +196,8 @@ def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
     """Return the verdict on one row of a summary."""
     if not ours[FACTS].equals(reference[FACTS]):
         return "different"
-    of_mean = _of_numbers(ours["mean"], reference["mean"])
-    of_spreads = [_of_numbers(ours[name], reference[name]) for name in SPREADS]
+    of_mean = of_pair(ours["mean"], reference["mean"])
+    of_spreads = [of_pair(ours[name], reference[name]) for name in SPREADS]
     both = max([of_mean, *of_spreads], key=VERDICTS.index)
     if both != "different":
         return both
@@ -205,8 +205,8 @@ def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
     return "interval" if of_mean != "identical" and inside else "different"
 
 
-def _of_numbers(ours: float, reference: float) -> str:
-    """Return identical, rounding or different."""
+def of_pair(ours: float, reference: float) -> str:
+    """Return the verdict on two numbers: identical, rounding or different."""
     if ours == reference or (pd.isna(ours) and pd.isna(reference)):
         return "identical"
     close = abs(ours - reference) <= ROUNDING * max(abs(ours), abs(reference))

@@ -54,9 +54,21 @@ def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
     (row,) = costs.collect(tmp_path).to_dict("records")
     assert row == {
         "config": "cpu", "study": "one", "seeds": 3, "runs": 9, "core_hours": 0.3, "trials": 0.5,
-        "at_20_seeds": 2.5, "commit": "abc",
+        "at_20_seeds": 2.5, "commit": "abc", "verified": "",
     }  # fmt: skip
-    assert "Together 0.8." in costs.caption(costs.collect(tmp_path))
+    assert "Together 0.8. Machines" in costs.caption(costs.collect(tmp_path))
+
+
+def test_costs_say_which_runs_were_computed_again(tmp_path):
+    for name, verdict in (("one", "identical"), ("two", "rounding"), ("three", "identical")):
+        study(tmp_path, name, tuned=False)
+        entry = {"commit": "def", "of": 9, "runs": 2, "verdict": verdict}
+        origin = {"core_hours": 1, "runs": 9, "commit": "abc", "verified": entry}
+        (tmp_path / "cpu/studies" / name / "provenance.json").write_text(json.dumps(origin))
+    rows = costs.collect(tmp_path)
+    assert rows["verified"].tolist()[0] == "2 of 9 runs computed again by commit def: identical"
+    counted = "computed again later by `shiftbench verify`, and their scores compared: 2 identical,"
+    assert f"Runs of 3 of the 3 studies were {counted} 1 rounding. " in costs.caption(rows)
 
 
 def test_without_a_table_nothing_has_run(tmp_path):

@@ -13,14 +13,16 @@ from shiftbench.publish import result_files
 
 SEEDS = 20
 """Largest number of seeds in the papers."""
-COLUMNS = ("config", "study", "seeds", "runs", "core_hours", "trials", "at_20_seeds", "commit")
+COLUMNS = (
+    "config", "study", "seeds", "runs", "core_hours", "trials", "at_20_seeds", "commit", "verified",
+)  # fmt: skip
 
 
 def collect(published: Path) -> pd.DataFrame:
     """Return one row per study with recorded costs, from the folder of published configs.
 
     core_hours: processor time of all runs; trials: of the study's trials, or NaN; at_20_seeds: of
-    both, if the runs had 20 seeds.
+    both, if the runs had 20 seeds; verified: the runs that were computed again later.
     """
     studies = [path for path in sorted(published.glob("*/studies/*")) if path.is_dir()]
     rows = [row for path in studies if not path.name.endswith(TRIALS) for row in _row(path)]
@@ -38,8 +40,21 @@ def caption(rows: pd.DataFrame) -> str:
     total = rows["core_hours"].sum() + rows["trials"].sum()
     return (
         "Core-hours: processor time of all runs of a study; trials: of the choice of its settings;"
-        f" at_20_seeds: both, if the study had {SEEDS} seeds. Together {total:.1f}. Machines and"
-        " versions stand in each study's provenance.json."
+        f" at_20_seeds: both, if the study had {SEEDS} seeds. Together {total:.1f}."
+        f" {_verified(rows)}Machines and versions stand in each study's provenance.json."
+    )
+
+
+def _verified(rows: pd.DataFrame) -> str:
+    """Say how many studies `verify` has computed again in part, and with which verdicts."""
+    done = rows[rows["verified"] != ""]
+    if done.empty:
+        return ""
+    verdicts = done["verified"].str.rpartition(": ")[2].value_counts()
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    return (
+        f"Runs of {len(done)} of the {len(rows)} studies were computed again later by `shiftbench"
+        f" verify`, and their scores compared: {counted}. "
     )
 
 
@@ -61,4 +76,5 @@ def _row(study: Path) -> Iterator[dict[str, Any]]:
         "trials": trials,
         "at_20_seeds": round(at_20_seeds, 3),
         "commit": origin["commit"],
+        "verified": result_files.verified(origin),
     }

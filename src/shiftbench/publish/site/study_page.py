@@ -14,6 +14,7 @@ from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import ranking
+from shiftbench.publish import result_files
 from shiftbench.publish.site import method_styles, numbers
 from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import Standings
@@ -259,6 +260,7 @@ def _made_by(study: SiteStudy) -> str:
     parts = [
         f"commit {origin['commit']}" if origin.get("commit") else "",
         f"runs: {origin['runs']}" if "runs" in origin else "",
+        result_files.verified(origin),
         f"on {listed(origin['processors'])}" if origin.get("processors") else "",
         ", ".join(f"{name} {version}" for name, version in origin.get("versions", {}).items()),
         origin.get("note", ""),

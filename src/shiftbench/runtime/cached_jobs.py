@@ -13,7 +13,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from shiftbench.config import components, jobs, specs
 from shiftbench.config.jobs import Job
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import raw
+from shiftbench.data.store import checksum, raw
 from shiftbench.runtime import cache_folder as usable_cache
 from shiftbench.runtime import forkserver_client, slurm
 
@@ -62,8 +62,7 @@ def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
             raw_files.append(job)
             continue
         inputs = [_place(file, places, data) for file in job.inputs]
-        made_before = [path for path in inputs if path in places.values()]
-        folder = cache_folder() / "jobs" / _key(job, made_before)
+        folder = cache_folder() / "jobs" / _key(job, inputs, {*places.values()})
         outputs = {file: folder / Path(file).name for file in job.outputs}
         places |= outputs
         if not all(path.is_file() for path in outputs.values()):
@@ -90,12 +89,18 @@ def _serve() -> None:
     atexit.register(opened.close)
 
 
-def _key(job: Job, inputs: Sequence[Path]) -> str:
+def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str:
     """Return a name for all that the outputs of a job depend on.
 
-    inputs: those that other jobs have made. Other files stand in the spec, with their checksums.
+    made_before: files of other jobs, whose folders have such names. Settings that trials chose may
+    be in a file that no job makes here; all other files stand in the spec, with their checksums.
     """
-    parts = [job.spec["digest"], *(path.parent.name for path in inputs)]
+    parts = [job.spec["digest"]]
+    for path in inputs:
+        if path in made_before:
+            parts.append(path.parent.name)
+        elif job.rule == "run_learner":
+            parts.append(checksum.sha256(path))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 

@@ -1,0 +1,177 @@
+"""Runs of published results are computed again, and their scores compared with the published."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.cli import main, verifying
+from shiftbench.core.errors import UserError
+from shiftbench.publish import result_files, study_copy
+from shiftbench.runtime import cached_jobs
+from tests import job_calls
+
+CONFIG = """\
+seeds_per_job: 2
+streams:
+  steps: {family: toy-step, points: 12, realisations: 4}
+  digits: {family: permuted-images, dataset: digits, tasks: 2, train_per_task: 50, validation: 50}
+studies:
+  toy:
+    title: Steps
+    streams: [steps]
+    seeds: 4
+    metrics: [jump_f1, log_predictive]
+    artefacts: [score-table]
+    methods: {search: {from: vbs-toy}, plain: [gaussian-mean]}
+  tuned:
+    title: Digits
+    streams: [digits]
+    seeds: 2
+    metrics: [accuracy, acc, fwt]
+    artefacts: [score-table]
+    reference: fresh
+    model: linear
+    methods: {filter: [map: {epochs: 1}], fresh: [reset, map: {epochs: 1}]}
+    tuning:
+      metric: acc
+      trials: 2
+      streams: {judge_on: validation, first_realisation: 9}
+      methods:
+        filter: {map.learning_rate: [0.001, 0.1]}
+        fresh: {map.learning_rate: [0.001, 0.1]}
+"""
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with config/small.yaml and its published results."""
+    folder = tmp_path_factory.mktemp("published")
+    config = folder / "config/small.yaml"
+    config.parent.mkdir()
+    config.write_text(CONFIG)
+    job_calls.make(config, folder / "results/small")
+    assert main.main(["publish", str(folder / "results/small"), "--config", str(config)]) == 0
+    return folder
+
+
+@pytest.fixture
+def project(once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a copy, which tests may change; return its published results."""
+    folder = Path(shutil.copytree(once, tmp_path / "project"))
+    monkeypatch.chdir(folder)
+    return Path("results/published/small")
+
+
+def verify(*options: str) -> int:
+    return main.main(["verify", "results/published/small", *options])
+
+
+def edit(published: Path, study: str, name: str, change) -> None:
+    """Change a file of a published study, with its checksum."""
+    folder = result_files.study_folder(published, study)
+    (folder / name).write_text(change((folder / name).read_text()))
+    files = result_files.of_study(published, study)
+    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(files))
+
+
+def test_all_runs_give_their_scores_again(project, called, capsys):
+    assert verify("--sample", "100%") == 0
+    said = capsys.readouterr().out
+    assert "10 of 10 runs are computed again, drawn with --seed" in said
+    assert said.count(": identical, all ") == 10
+    # Not fwt, which compares the two learners.
+    assert "tuned/filter on digits, seeds 0-1: identical, all 4 scores" in said
+    assert "different" not in said
+
+
+def test_runs_are_those_of_the_settings_that_the_published_trials_chose(project, called, capsys):
+    place = "choices/digits/filter.json"
+    assert verify("--study", "tuned", "--sample", "100%") == 0
+    path = result_files.study_folder(project, "tuned-tuning") / place
+    trials = json.loads(path.read_text())
+    other = 0.1 if trials["settings"]["map.learning_rate"] == 0.001 else 0.001
+    trials["settings"]["map.learning_rate"] = other
+    edit(project, "tuned-tuning", place, lambda text: json.dumps(trials))
+    assert verify("--study", "tuned", "--sample", "100%") == 5
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith("tuned/filter on digits, seeds 0-1: different, ")
+    assert lines[-1] == "tuned/fresh on digits, seeds 0-1: identical, all 4 scores"
+
+
+@pytest.mark.parametrize("factor, status", [(1 + 1e-7, 3), (1.01, 5)])
+def test_another_score_is_found_and_named(project, called, capsys, factor, status):
+    rows = pd.read_csv(project / "studies/toy/scores.csv")
+    at = (rows["learner"] == "plain") & (rows["seed"] == 3) & (rows["metric"] == "log_predictive")
+    was = rows.loc[at, "score"].item()
+    rows.loc[at, "score"] *= factor
+    edit(project, "toy", "scores.csv", lambda text: rows.to_csv(index=False))
+    assert verify("--study", "toy", "--sample", "100%") == status
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "identical" not in line][1:]
+    verdict = {3: "rounding", 5: "different"}[status]
+    assert line == (
+        f"toy/plain on steps, seeds 2-3: {verdict}, 1 of 4 scores, the first log_predictive of"
+        f" seed 3: {was:.9g}, published {was * factor!r}"
+    )
+
+
+def test_a_file_that_was_changed_is_refused_before_anything_runs(project, called, capsys):
+    path = project / "studies/toy/scores.csv"
+    path.write_text(path.read_text() + "\n")
+    assert verify("--study", "toy") == 2
+    assert f"{path}: changed after it was published; publish it again" in capsys.readouterr().err
+    assert not called
+
+
+def test_the_provenance_says_what_computed_runs_again(project, called, monkeypatch):
+    before = result_files.origin(project / "studies/toy")
+    commits = iter(["abc", "abc-dirty"])
+    monkeypatch.setattr(study_copy, "commit", lambda: next(commits))
+    assert verify("--sample", "50%", "--seed", "7", "--record") == 0
+    for study, runs, of in (("toy", 2, 4), ("tuned", 1, 2), ("tuned-tuning", 2, 4)):
+        origin = result_files.origin(project / "studies" / study)
+        entry = origin.pop("verified")
+        assert entry.pop("date")[:2] == "20"
+        assert entry == {
+            "commit": "abc", "of": of, "runs": runs, "seed": 7, "verdict": "identical",
+        }  # fmt: skip
+    assert origin.keys() >= {"commit", "runs"} and "verified" not in before
+    assert result_files.changed(project, "toy") == []
+
+
+def test_what_cannot_be_computed_is_said_and_the_rest_goes_on(project, called, capsys, monkeypatch):
+    run = cached_jobs._run
+
+    def failing(job, *others) -> None:
+        if job.study == "tuned":
+            raise UserError(f"{job.name}: the raw file is gone")
+        run(job, *others)
+
+    monkeypatch.setattr(cached_jobs, "_run", failing)
+    assert verify("--study", "toy", "tuned", "--sample", "100%", "--record") == 0
+    said = capsys.readouterr().out
+    assert "tuned/filter on digits, seeds 0-1: not computed again: tuned/filter on digits" in said
+    assert "the raw file is gone" in said and said.count("identical") == 4
+    assert "verified" not in result_files.origin(project / "studies/tuned")
+
+
+def test_a_study_without_published_scores_is_refused(project, capsys):
+    assert verify("--study", "toi") == 2
+    said = capsys.readouterr().err
+    assert 'unknown study of results/published/small "toi"; did you mean "toy"' in said
+
+
+@pytest.mark.parametrize("wrong", ["-1", "half", "110%", "%"])
+def test_a_sample_is_a_number_or_a_share(project, wrong, capsys):
+    with pytest.raises(SystemExit):
+        verify("--sample", wrong)
+    assert f"{wrong}: write a number of runs, or a share as 10%" in capsys.readouterr().err
+
+
+def test_nothing_computed_is_not_verified(project, called, capsys):
+    assert verify("--sample", "0") == verifying.UNVERIFIED
+    assert "so nothing is verified" in capsys.readouterr().out
