@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -85,6 +86,17 @@ def test_a_job_that_slurm_has_forgotten_is_over(ask, tmp_path, exists):
         assert ask(executor, jobs, {}) == jobs
     assert ask(executor, jobs, {}) == []
     assert executor.ended == ["success" if exists else "SLURM status is: 'FORGOTTEN'"]
+
+
+def test_a_controller_that_does_not_answer_is_waited_for_with_one_warning(monkeypatch):
+    answers, waits, executor = [None, "DOWN", "Slurmctld(primary) is UP"], [], Made()
+    executor.logger = Mock()
+    monkeypatch.setattr(slurm, "ask", lambda *_: answers.pop(0))
+    monkeypatch.setattr(main_process.time, "sleep", waits.append)
+    executor._wait_for_slurm()
+    assert (answers, waits) == ([], [main_process.WAIT_SECONDS] * 2)
+    ((said,), _) = executor.logger.warning.call_args
+    assert "does not answer" in said and executor.logger.warning.call_count == 1
 
 
 def test_a_job_beyond_its_partition_is_refused(monkeypatch):

@@ -57,8 +57,7 @@ class Executor(plugin.Executor):
                 log = {"slurm_logfile": Path(slurm.log(number) or os.devnull)}
                 self._report_job_submission_threadsafe(SubmittedJobInfo(job, number, log))
                 return
-            while "UP" not in (slurm.ask("scontrol", "ping") or ""):
-                time.sleep(WAIT_SECONDS)
+            self._wait_for_slurm()
             _refuse_beyond(job)
             if self._sees_all_files:
                 self.workflow.async_run(script.prepare(job))
@@ -66,6 +65,18 @@ class Executor(plugin.Executor):
             self._report_job_error_threadsafe(SubmittedJobInfo(job), str(error))
             return
         super().run_job(job)
+
+    def _wait_for_slurm(self) -> None:
+        """Return once Slurm's controller answers, and warn once while it does not."""
+        silent = False
+        while "UP" not in (slurm.ask("scontrol", "ping") or ""):
+            if not silent:
+                self.logger.warning(
+                    "Slurm's controller does not answer; jobs are submitted once it does. Ask"
+                    " `scontrol ping`, or interrupt and start again later."
+                )
+            silent = True
+            time.sleep(WAIT_SECONDS)
 
     def format_job_exec(self, job: JobExecutorInterface) -> str:
         """Return the commands of a job; the plugin's if a node lacks our files or environment."""
