@@ -11,7 +11,8 @@ import pytest
 
 from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
-from shiftbench.publish import result_files, study_copy
+from shiftbench.publish import crate_files, recompute_published, result_files, study_copy
+from shiftbench.publish.recompute import Again
 from shiftbench.runtime import cached_jobs
 from tests import job_calls
 
@@ -115,7 +116,7 @@ def test_another_score_is_found_and_named(project, called, capsys, factor, statu
     verdict = {3: "rounding", 5: "different"}[status]
     assert line == (
         f"toy/plain on steps, seeds 2-3: {verdict}, 1 of 4 scores, the first log_predictive of"
-        f" seed 3: {was:.9g}, published {was * factor!r}"
+        f" seed 3: {was!r}, published {was * factor!r}"
     )
 
 
@@ -123,46 +124,119 @@ def test_a_file_that_was_changed_is_refused_before_anything_runs(project, called
     path = project / "studies/toy/scores.csv"
     path.write_text(path.read_text() + "\n")
     assert verify("--study", "toy") == 2
-    assert f"{path}: changed after it was published; publish it again" in capsys.readouterr().err
+    assert (
+        f"{path}: changed or removed after it was published; publish it again"
+        in capsys.readouterr().err
+    )
     assert not called
+
+
+def test_a_score_that_is_not_published_or_twice_is_found(project, called, capsys):
+    lines = (project / "studies/toy/scores.csv").read_text().splitlines(keepends=True)
+    edit(project, "toy", "scores.csv", lambda text: "".join(lines[:-1]))
+    assert verify("--study", "toy", "--sample", "100%") == 5
+    said = capsys.readouterr().out
+    assert "different, not published: 1 scores, the first log_predictive of seed 3" in said
+    edit(project, "toy", "scores.csv", lambda text: "".join([*lines, lines[-1]]))
+    assert verify("--study", "toy") == 2
+    assert "it has a score twice" in capsys.readouterr().err
+
+
+def test_learners_that_the_config_no_longer_has_are_named(project, called, capsys):
+    config = Path("config/small.yaml")
+    config.write_text(config.read_text().replace("plain: [gau", "other: [gau"))
+    assert verify("--study", "toy", "--sample", "100%") == 0
+    said = capsys.readouterr().out
+    assert "toy: pairs of stream and learner that the config lacks, left out: 1" in said
+    assert "2 of 2 runs are computed again" in said
 
 
 def test_the_provenance_says_what_computed_runs_again(project, called, monkeypatch):
     before = result_files.origin(project / "studies/toy")
-    commits = iter(["abc", "abc-dirty"])
-    monkeypatch.setattr(study_copy, "commit", lambda: next(commits))
+    monkeypatch.setattr(study_copy, "commit", lambda: "abc")
     assert verify("--sample", "50%", "--seed", "7", "--record") == 0
     for study, runs, of in (("toy", 2, 4), ("tuned", 1, 2), ("tuned-tuning", 2, 4)):
         origin = result_files.origin(project / "studies" / study)
-        entry = origin.pop("verified")
-        assert entry.pop("date")[:2] == "20"
-        assert entry == {
-            "commit": "abc", "of": of, "runs": runs, "seed": 7, "verdict": "identical",
-        }  # fmt: skip
+        said = f"{runs} of {of} runs computed again by commit abc: {runs} identical"
+        assert result_files.verified(origin) == said
+        entry = origin["verified"]
+        assert entry.keys() == {"commit", "date", "seed", "of", "runs"} and entry["seed"] == 7
+        assert {name.partition("/")[0] for name in entry["runs"]} == {study}
     assert origin.keys() >= {"commit", "runs"} and "verified" not in before
     assert result_files.changed(project, "toy") == []
 
 
-def test_what_cannot_be_computed_is_said_and_the_rest_goes_on(project, called, capsys, monkeypatch):
+def test_a_better_verdict_replaces_no_worse_one_of_the_same_commit(project, monkeypatch):
+    by = recompute_published.Verifier("abc", "2026-01-01", 0)
+
+    def recorded(by, **verdicts):
+        again = [Again(name, verdict, "") for name, verdict in verdicts.items()]
+        recompute_published.record(project, "toy", again, 4, by)
+        return result_files.origin(project / "studies/toy")["verified"]["runs"]
+
+    assert recorded(by, a="different", b="identical") == {"a": "different", "b": "identical"}
+    assert recorded(by, a="identical", c="rounding")["a"] == "different"
+    assert recorded(by._replace(commit="def"), a="identical") == {"a": "identical"}
+
+
+@pytest.mark.parametrize("error", [UserError, RuntimeError])
+def test_what_cannot_be_computed_is_said_and_the_rest_goes_on(
+    project, called, capsys, monkeypatch, error
+):
     run = cached_jobs._run
 
     def failing(job, *others) -> None:
         if job.study == "tuned":
-            raise UserError(f"{job.name}: the raw file is gone")
+            raise error(f"{job.name}: the raw file is gone")
         run(job, *others)
 
     monkeypatch.setattr(cached_jobs, "_run", failing)
-    assert verify("--study", "toy", "tuned", "--sample", "100%", "--record") == 0
+    command = ("--study", "toy", "tuned", "--sample", "100%", "--record")
+    assert verify(*command) == verifying.UNVERIFIED
     said = capsys.readouterr().out
-    assert "tuned/filter on digits, seeds 0-1: not computed again: tuned/filter on digits" in said
-    assert "the raw file is gone" in said and said.count("identical") == 4
+    assert "tuned/filter on digits, seeds 0-1: not computed again: the raw file is gone" in said
+    assert said.count("identical") == 4 and "2 of 6 runs could not be computed again" in said
     assert "verified" not in result_files.origin(project / "studies/tuned")
 
 
-def test_a_study_without_published_scores_is_refused(project, capsys):
-    assert verify("--study", "toi") == 2
-    said = capsys.readouterr().err
-    assert 'unknown study of results/published/small "toi"; did you mean "toy"' in said
+def test_an_interrupted_call_says_how_to_go_on(project, called, capsys, monkeypatch):
+    def interrupted(*given) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cached_jobs, "_run", interrupted)
+    assert verify("--study", "toy", "--seed", "3") == verifying.INTERRUPTED
+    assert "To go on, give the same options and --seed 3." in capsys.readouterr().out
+
+
+def test_a_choice_that_is_not_published_is_an_obstacle(project, called, capsys):
+    (project / "studies/tuned-tuning/choices/digits/filter.json").unlink()
+    files = result_files.of_study(project, "tuned-tuning")
+    sums = project / "studies/tuned-tuning" / result_files.CHECKSUMS
+    sums.write_text(result_files.checksums(files))
+    assert verify("--study", "tuned", "--sample", "100%") == 0
+    said = capsys.readouterr().out
+    assert "1 of 2 runs are computed again" in said and "tuned/fresh on digits" in said
+
+
+def test_time_that_does_not_suffice_is_named(project, called, capsys, monkeypatch):
+    monkeypatch.setattr(crate_files, "DEFAULT", crate_files.Limits(seconds=1e-9))
+    assert verify("--study", "toy") == verifying.UNVERIFIED
+    assert "toy: none of its 4 runs computed again: the shortest" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [("toi", "published study of results/published/small"), ("old", "study of the config")],
+)
+def test_a_study_that_is_not_published_or_not_planned_is_refused(project, capsys, name, kind):
+    shutil.copytree(project / "studies/toy", project / "studies/old")
+    assert verify("--study", name) == 2
+    assert f'unknown {kind} "{name}"' in capsys.readouterr().err
+
+
+def test_options_about_published_results_are_for_these(project, capsys):
+    assert main.main(["verify", str(project), str(project), "--record"]) == 2
+    assert "--record: is for computing runs of published results" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong", ["-1", "half", "110%", "%"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
-from shiftbench.core.suggestions import refuse_unknown
 
 if TYPE_CHECKING:
     from shiftbench.publish.crate_files import Limits
@@ -23,16 +22,20 @@ if TYPE_CHECKING:
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify` by verdict."""
 UNVERIFIED = 6
-"""Exit status where no run was computed again."""
+"""Exit status where no run was computed again, or not all that were drawn."""
+INTERRUPTED = 130
+OF_PUBLISHED = ("study", "record", "config")
+"""Options that are about published results only."""
 
 
 def verify(options: argparse.Namespace) -> int:
     """Compare results with published ones, or some runs with those computed again; 0 if identical.
 
     2: refused, with the reason; 3: equal up to rounding; 4: within the interval over seeds; 5:
-    different; 6: no run was computed again. For a crate, all files are compared with their
-    checksums and with its config, and some runs with what they give when computed again. For a
-    folder of published results, some runs are computed by the code here, and their scores compared.
+    different; 6: no run was computed again, or not all that were drawn. For a crate, all files are
+    compared with their checksums and with its config, and some runs with what they give when
+    computed again. For a folder of published results, some runs are computed by the code here, and
+    their scores compared.
     """
     from shiftbench.publish import crate_metadata, study_copy, verify
 
@@ -41,6 +44,12 @@ def verify(options: argparse.Namespace) -> int:
         return _verify_crate(options)
     if no_reference and study_copy.is_published(options.results):
         return _verify_published(options)
+    for name in OF_PUBLISHED:
+        if getattr(options, name):
+            raise UserError(
+                f"--{name}: is for computing runs of published results again, as of"
+                " results/published/CONFIG; leave it out"
+            )
     reference = options.reference or options.results.parent / "published" / options.results.name
     with ExitStack() as opened:
         if options.revision:
@@ -75,7 +84,8 @@ def sample(text: str) -> Sample:
     from shiftbench.publish.recompute import Sample
 
     try:
-        drawn = Sample(1, float(text[:-1]) / 100) if text.endswith("%") else Sample(int(text))
+        share = float(text[:-1]) / 100 if text.endswith("%") else 0.0
+        drawn = Sample(1, share) if share else Sample(int(text.removesuffix("%")))
     except ValueError:
         drawn = Sample(-1)
     if drawn.number < 0 or not 0 <= drawn.share <= 1:
@@ -88,59 +98,65 @@ def _verify_published(options: argparse.Namespace) -> int:
     from shiftbench.config import config_file
     from shiftbench.forecast import plan
     from shiftbench.publish import recompute, recompute_published, verify
-    from shiftbench.publish.recompute_published import PublishedResults
 
-    results, draw = options.results, recompute_published.draw_of(seed_of(options))
-    published = PublishedResults(results, config_file.load(user.config_of(options)))
-    found = _of_studies(published.candidates(plan.estimator()), options.study, results)
-    drawn = recompute.draw(found, options.sample, draw.seed, limits_of(options.limit).seconds)
-    say(f"{len(drawn)} of {len(found):,} runs are computed again, drawn with --seed {draw.seed}")
-    verdicts = []
-    for study, runs in _cheapest_first(drawn).items():
-        again = [one for run in runs if (one := _again(published, run))]
-        verdicts += [_report(one) for one in again]
-        if options.record and again:
-            planned = sum(one.run.study == study for one in found)
-            recompute_published.record(results, study, again, planned, draw)
-    if not verdicts:
-        say("Nothing was computed again, so nothing is verified.")
+    by = recompute_published.verifier(seed_of(options))
+    config = config_file.load(user.config_of(options))
+    published = recompute_published.PublishedResults(options.results, config, options.study)
+    found = published.candidates(plan.estimator())
+    seconds = limits_of(options.limit).seconds
+    drawn = recompute.draw(found, options.sample, by.seed, seconds)
+    say(f"{len(drawn)} of {len(found):,} runs are computed again, drawn with --seed {by.seed}")
+    _say_what_is_missing(published, found, drawn, options.sample)
+    verdicts: list[str] = []
+    try:
+        for one in _cheapest_first(drawn):
+            again = _again(published, one)
+            if again is not None:
+                verdicts.append(_report(again))
+            if again is not None and options.record:
+                planned = sum(other.run.study == one.run.study for other in found)
+                recompute_published.record(options.results, one.run.study, [again], planned, by)
+    except KeyboardInterrupt:
+        say(f"Interrupted. To go on, give the same options and --seed {by.seed}.")
+        return INTERRUPTED
+    if len(verdicts) < len(drawn):
+        say(f"{len(drawn) - len(verdicts)} of {len(drawn)} runs could not be computed again.")
+    worst = max(verdicts, key=verify.VERDICTS.index, default="identical")
+    if worst == "identical" and (len(verdicts) < len(drawn) or not drawn):
+        say("So the results are not verified.")
         return UNVERIFIED
-    return VERIFIED[max(verdicts, key=verify.VERDICTS.index)]
+    return VERIFIED[worst]
 
 
-def _of_studies(
-    found: list[Candidate[PublishedRun]], studies: list[str] | None, results: Path
-) -> list[Candidate[PublishedRun]]:
-    """Return the runs of the studies that are asked for, if any are. UserError for others."""
-    from shiftbench.publish import result_files
-
-    names = sorted({one.run.study for one in found})
-    for name in studies or ():
-        refuse_unknown(f"study of {results}", name, names)
-    chosen = [one for one in found if studies is None or one.run.study in studies]
-    for study in dict.fromkeys(one.run.study for one in chosen):
-        if broken := result_files.changed(results, study):
-            raise UserError(
-                f"{', '.join(map(str, broken))}: changed after it was published; publish it again"
-            )
-    return chosen
-
-
-def _cheapest_first(
+def _say_what_is_missing(
+    published: PublishedResults,
+    found: list[Candidate[PublishedRun]],
     drawn: list[Candidate[PublishedRun]],
-) -> dict[str, list[Candidate[PublishedRun]]]:
-    by_study: dict[str, list[Candidate[PublishedRun]]] = {}
+    asked: Sample,
+) -> None:
+    """Say which learners the config has not, and of which studies no run is drawn."""
+    for study in published.studies:
+        if unplanned := published.unplanned(study, found):
+            say(
+                f"{study}: pairs of stream and learner that the config lacks, left out: {unplanned}"
+            )
+        _say_why_none(study, found, drawn, asked)
+
+
+def _cheapest_first(drawn: list[Candidate[PublishedRun]]) -> list[Candidate[PublishedRun]]:
+    """Return the runs study by study, the study of the least processor time first."""
+    seconds: dict[str, float] = {}
     for one in drawn:
-        by_study.setdefault(one.run.study, []).append(one)
-    return dict(sorted(by_study.items(), key=lambda item: sum(one.seconds for one in item[1])))
+        seconds[one.run.study] = seconds.get(one.run.study, 0.0) + one.seconds
+    return sorted(drawn, key=lambda one: (seconds[one.run.study], one.run.study, one.run.name))
 
 
 def _again(published: PublishedResults, one: Candidate[PublishedRun]) -> Again | None:
-    """Compute a run again; None, with the reason said, where its data cannot be had."""
+    """Compute a run again; None where it cannot be, after saying why."""
     try:
         return published.again(one.run)
-    except UserError as error:
-        say(f"{one.run.name}: not computed again: {error}")
+    except (UserError, RuntimeError) as error:
+        say(f"{one.run.name}: not computed again: {str(error).removeprefix(f'{one.run.name}: ')}")
         return None
 
 
@@ -196,19 +212,28 @@ def _say_what_was_left(
     asked: Sample,
 ) -> None:
     """Say of which studies no scores and no run were computed again, and why."""
+    for study in crate.plan.studies:
+        if study not in scored:
+            why = "the crate has no runs"
+            if any(one.run.study == study for one in found):
+                why = "some of its streams are not in the crate"
+            say(f"{study}: scores not computed again, because {why}")
+        _say_why_none(study, found, drawn, asked)
+
+
+def _say_why_none(
+    study: str, found: Sequence[Candidate], drawn: Sequence[Candidate], asked: Sample
+) -> None:
+    """Say why none of a study's runs is computed again, where that is so."""
     from shiftbench.publish import recompute
 
-    for study in crate.plan.studies:
-        runs = [one for one in found if one.run.study == study]
-        if study not in scored:
-            why = "some of its streams are not in the crate" if runs else "the crate has no runs"
-            say(f"{study}: scores not computed again, because {why}")
-        if runs and not any(one.run.study == study for one in drawn):
-            reasons = dict.fromkeys(one.obstacle for one in runs if one.obstacle)
-            shortest = min(one.seconds for one in runs)
-            long = f"the shortest would take about {shortest:,.0f} s; see --limit"
-            why = "; ".join(reasons) or ("--sample is 0" if asked == recompute.NOTHING else long)
-            say(f"{study}: none of its {len(runs):,} runs computed again: {why}")
+    runs = [one for one in found if one.run.study == study]
+    if runs and not any(one.run.study == study for one in drawn):
+        reasons = dict.fromkeys(one.obstacle for one in runs if one.obstacle)
+        shortest = min(one.seconds for one in runs)
+        long = f"the shortest would take about {shortest:,.0f} s, more than is left; see --limit"
+        why = "; ".join(reasons) or ("--sample is 0" if asked == recompute.NOTHING else long)
+        say(f"{study}: none of its {len(runs):,} runs computed again: {why}")
 
 
 def say(*lines: str) -> None:

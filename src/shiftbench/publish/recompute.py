@@ -111,7 +111,9 @@ def draw(
     waiting: dict[str, list[Candidate[R]]] = {}
     for one in from_runs:
         waiting.setdefault(one.run.study, []).append(one)
-    lacking = {study: math.ceil(sample.share * len(runs)) for study, runs in waiting.items()}
+    lacking = {
+        study: math.ceil(round(sample.share * len(runs), 9)) for study, runs in waiting.items()
+    }
     for study, runs in waiting.items():
         waiting[study] = [one for one in runs if not one.obstacle]
         generator.shuffle(waiting[study])

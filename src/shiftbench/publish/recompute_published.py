@@ -2,17 +2,17 @@
 
 Published results have the scores of every seed, and no runs. A run that the config plans is
 computed as the workflow would compute it, with the settings that the published trials chose; its
-scores are compared with the published ones of its seeds. Metrics that compare a learner with the
-study's reference are left out.
+scores are compared with the published ones of its seeds. Not compared are metrics that relate a
+learner to the study's reference, summaries, tables and figures.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
+from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import summarise, tidy
 from shiftbench.forecast.estimate import Estimator
@@ -44,59 +45,117 @@ class PublishedRun(NamedTuple):
         """Return the spec that the config gives."""
         return self.job.spec
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return stream and learner."""
+        _, stream, learner, *_ = self.job.wildcards
+        return stream, learner
 
-class Draw(NamedTuple):
-    """What computes runs again, when, and the seed by which these runs are drawn."""
+    @property
+    def seeds(self) -> range:
+        """Return the seeds of the run."""
+        first, last = map(int, self.job.wildcards[3:])
+        return range(first, last + 1)
+
+
+class Verifier(NamedTuple):
+    """What computes runs again: the commit of the code; the date; the seed that draws the runs."""
 
     commit: str
     date: str
     seed: int
 
 
-def draw_of(seed: int) -> Draw:
-    """Return the draw of a seed by the code here, before anything is written that git tracks."""
-    return Draw(study_copy.commit(), datetime.now(UTC).strftime("%Y-%m-%d"), seed)
+def verifier(seed: int) -> Verifier:
+    """Return the code here as a verifier."""
+    return Verifier(study_copy.commit(), datetime.now(UTC).strftime("%Y-%m-%d"), seed)
 
 
 class PublishedResults:
-    """Published results with their config, by which their runs are computed again."""
+    """Published results with their config, by which runs of some studies are computed again."""
 
-    def __init__(self, folder: Path, plan: Config) -> None:
+    def __init__(self, folder: Path, plan: Config, studies: list[str] | None = None) -> None:
+        """Check the files of the studies. UserError where one was changed after publishing.
+
+        studies: all that are published and in the config, if None.
+        """
         self.folder, self.plan = folder, plan
-        datasets = [one.settings.get("dataset") for one in plan.streams.values()]
-        self.raw = cached_jobs.raw_folder(next(filter(None, datasets), None))
-        self.jobs = jobs.of_config(plan, folder, folder.name, self.raw)
+        self.jobs = jobs.of_config(plan, folder, folder.name)
         self._makers = {output: job for job in self.jobs for output in job.outputs}
+        self.studies = self._known(studies)
+        for study in self.studies:
+            self._refuse_changed(study)
+        self.scores = cache(self._scores)
 
     def candidates(self, known: Estimator) -> list[Candidate[PublishedRun]]:
         """Return all planned runs with published scores, and what they would cost here."""
         found = []
-        published = {
-            name: {(stream, learner) for stream, learner, *_ in self._scores(name).index}
-            for name in result_files.studies(self.folder)
-        }
         for job in self.jobs:
-            if job.rule == "run_learner" and job.wildcards[1:3] in published.get(job.study, ()):
+            if job.rule == "run_learner" and job.study in self.studies:
                 run = PublishedRun(job.study, job.name, job)
-                found.append(Candidate(run, known.of(job.spec).cpu, _obstacle(job.spec)))
+                if self._places(run.study).issuperset((*run.place, seed) for seed in run.seeds):
+                    found.append(Candidate(run, known.of(job.spec).cpu, self._obstacle(run)))
         return found
 
+    def unplanned(self, study: str, found: list[Candidate[PublishedRun]]) -> int:
+        """Return how many learners on a stream have published scores, and no run that is found."""
+        planned = {one.run.place for one in found if one.run.study == study}
+        return len({(stream, learner) for stream, learner, _ in self._places(study)} - planned)
+
     def again(self, one: PublishedRun) -> Again:
-        """Compute a run again and compare its scores. UserError where it cannot be computed."""
-        places = cached_jobs.made(self._needed(one.job), self.raw)
-        stream, method = one.job.wildcards[1:3]
+        """Compute a run again and compare its scores.
+
+        UserError or RuntimeError where it cannot be computed.
+        """
+        stream, learner = one.place
+        dataset = self.plan.streams[stream].settings.get("dataset")
+        places = cached_jobs.made(self._needed(one.job), cached_jobs.raw_folder(dataset))
         store, made = places[one.job.inputs[0]], places[one.job.outputs[0]]
-        spec = specs.scores(self.plan, one.study)
-        alone = {
+        spec, published = specs.scores(self.plan, one.study), self.scores(one.study)
+        known = published.index.unique("metric")
+        alone = spec | {
             "streams": [stream],
-            "learners": {method: spec["learners"][method]},
-            "metrics": [name for name in spec["metrics"] if _is_of_one_learner(name)],
+            "learners": {learner: spec["learners"][learner]},
+            "metrics": [name for name in spec["metrics"] if name in known and _is_alone(name)],
             "reference": None,
         }
-        streams, runs = {stream: zarr_zip.read_any(store)}, [zarr_zip.read(made)]
-        cube, _ = summarise.summarise(spec | alone, streams, runs)
-        ours = tidy.tidy(spec | alone, cube).set_index(KEY)
-        return Again(one.name, *_compared(ours, self._scores(one.study)))
+        cube, _ = summarise.summarise(
+            alone, {stream: zarr_zip.read_any(store)}, [zarr_zip.read(made)]
+        )
+        ours = tidy.tidy(alone, cube).set_index(KEY)[["score", "status"]]
+        of_run = pd.MultiIndex.from_product([[stream], [learner], alone["metrics"], one.seeds])
+        theirs = published[published.index.isin(of_run)]
+        return Again(one.name, *_compared(ours, theirs))
+
+    def _known(self, studies: list[str] | None) -> list[str]:
+        """Return the studies to verify. UserError for one that is not published or not planned."""
+        published = result_files.studies(self.folder)
+        if studies is None:
+            return [name for name in published if name in self.plan.studies]
+        for name in studies:
+            refuse_unknown(f"published study of {self.folder}", name, published)
+            refuse_unknown("study of the config", name, list(self.plan.studies))
+        return studies
+
+    def _refuse_changed(self, study: str) -> None:
+        """Raise UserError where files of a study, or of its trials, are not as published."""
+        tuned = self.plan.studies[study].tuning is not None
+        for name in (study, study + jobs.TRIALS) if tuned else (study,):
+            sums = result_files.study_folder(self.folder, name) / result_files.CHECKSUMS
+            broken = result_files.changed(self.folder, name) if sums.exists() else [sums]
+            if broken:
+                raise UserError(
+                    f"{', '.join(map(str, broken))}: changed or removed after it was published;"
+                    " publish it again"
+                )
+
+    def _obstacle(self, run: PublishedRun) -> str:
+        if run.spec.get("device", "cpu") != "cpu":
+            return "it ran on a GPU"
+        makers = {file: self._makers.get(file) for file in run.job.inputs}
+        choices = [file for file, job in makers.items() if job and job.rule == "choose_settings"]
+        absent = [file for file in choices if not Path(file).is_file()]
+        return f"{absent[0]} is not published" if absent else ""
 
     def _needed(self, job: Job) -> list[Job]:
         """Return a job after all those that it needs, but for choices, which are published."""
@@ -112,54 +171,64 @@ class PublishedResults:
         add(job)
         return list(needed.values())
 
+    def _places(self, study: str) -> set[tuple[str, str, int]]:
+        """Return stream, learner and seed of all published scores."""
+        return {(stream, learner, seed) for stream, learner, _, seed in self.scores(study).index}
+
     def _scores(self, study: str) -> pd.DataFrame:
         """Return the published scores and statuses of a study by stream, learner, metric, seed."""
         path = result_files.study_folder(self.folder, study) / "scores.csv"
         try:
             rows = pd.read_csv(path, dtype={"score": str}, keep_default_na=False)
+            rows["score"] = [float(text or "nan") for text in rows["score"]]
+            if rows.duplicated(KEY).any():
+                raise ValueError("it has a score twice")
             return rows.set_index(KEY)[["score", "status"]]
+        except FileNotFoundError:
+            raise UserError(f"{path}: is missing; publish the study again") from None
         except (OSError, KeyError, ValueError) as error:
             raise UserError(f"{path}: not a table of scores ({error})") from None
 
 
-def record(results: Path, study: str, found: list[Again], planned: int, draw: Draw) -> None:
+def record(results: Path, study: str, found: list[Again], planned: int, by: Verifier) -> None:
     """Write into the provenance of a published study what was computed again.
 
-    found: what was, of all `planned` runs of the study.
+    found: what was, of all `planned` runs of the study. Verdicts of the same commit stay, and of
+    two on one run the worse.
     """
     path = result_files.study_folder(results, study) / result_files.PROVENANCE
-    verdict = max((one.verdict for one in found), key=verify.VERDICTS.index)
-    entry = draw._asdict() | {"runs": len(found), "of": planned, "verdict": verdict}
-    origin = result_files.origin(path.parent) | {result_files.VERIFIED: entry}
+    origin = result_files.origin(path.parent)
+    before = origin.get(result_files.VERIFIED, {})
+    runs = dict(before["runs"]) if before.get("commit") == by.commit else {}
+    for one in found:
+        both = one.verdict, runs.get(one.name, one.verdict)
+        runs[one.name] = max(both, key=verify.VERDICTS.index)
+    origin[result_files.VERIFIED] = by._asdict() | {"of": planned, "runs": runs}
     atomic_files.write(path, json.dumps(origin, indent=1, sort_keys=True) + "\n")
 
 
-def _obstacle(spec: Spec) -> str:
-    return "it ran on a GPU" if spec.get("device", "cpu") != "cpu" else ""
-
-
-def _is_of_one_learner(metric: str) -> bool:
+def _is_alone(metric: str) -> bool:
+    """Return whether a metric is about one learner, without the study's reference."""
     return "reference" not in components.metric(metric).study
 
 
 def _compared(ours: pd.DataFrame, published: pd.DataFrame) -> tuple[str, str]:
-    """Return the worst verdict on the scores that both have, and what it is about."""
-    both = ours.join(published.add_suffix("_published"), how="inner").reset_index()
-    rows = both.to_dict("records")
-    if not rows:
+    """Return the worst verdict on the scores, and what it is about."""
+    if len(other := ours.index.symmetric_difference(published.index)):
+        _, _, metric, seed = other[0]
+        where = "published" if other[0] in ours.index else "computed"
+        return "different", f"not {where}: {len(other)} scores, the first {metric} of seed {seed}"
+    if ours.empty:
         return "different", "no score of it is published"
-    verdicts = [_of_scores(row) for row in rows]
+    pairs = list(zip(ours.values, published.reindex(ours.index).values, strict=True))
+    verdicts = [verify.of_pair(a, b) if c == d else "different" for (a, c), (b, d) in pairs]
     worst = max(verdicts, key=verify.VERDICTS.index)
     if worst == "identical":
-        return worst, f"all {len(rows)} scores"
-    first = rows[verdicts.index(worst)]
+        return worst, f"all {len(pairs)} scores"
+    first = verdicts.index(worst)
+    _, _, metric, seed = ours.index[first]
+    mine, theirs = (repr(score) if status == "ok" else status for score, status in pairs[first])
     return worst, (
-        f"{verdicts.count(worst)} of {len(rows)} scores, the first {first['metric']} of seed"
-        f" {first['seed']}: {first['score']:.9g}, published {first['score_published'] or 'nothing'}"
+        f"{verdicts.count(worst)} of {len(pairs)} scores, the first {metric} of seed {seed}:"
+        f" {mine}, published {theirs}"
     )
-
-
-def _of_scores(row: dict[Hashable, Any]) -> str:
-    if row["status"] != row["status_published"]:
-        return "different"
-    return verify.of_pair(row["score"], float(row["score_published"] or "nan"))

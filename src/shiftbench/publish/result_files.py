@@ -6,6 +6,7 @@ A folder of results is results/CONFIG, or results/published/CONFIG, which has th
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,10 @@ def verified(origin: dict[str, Any]) -> str:
     entry = origin.get(VERIFIED)
     if entry is None:
         return ""
-    return "{runs} of {of} runs computed again by commit {commit}: {verdict}".format_map(entry)
+    verdicts = Counter(entry["runs"].values())
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    by = f" by commit {entry['commit']}" if entry["commit"] else ""
+    return f"{len(entry['runs'])} of {entry['of']} runs computed again{by}: {counted}"
 
 
 def cost_file(store: Path) -> Path:

@@ -19,6 +19,9 @@ from shiftbench.forecast import records
 from shiftbench.publish import planned_files, result_files
 from shiftbench.publish.result_files import PROVENANCE
 
+OURS = "results/published"
+"""The folder in a checkout with what is published."""
+
 
 def publish(
     results: Path, target: Path, plan: Config | None = None, dry_run: bool = False
@@ -153,9 +156,19 @@ def provenance(results: Path, study: str, code: str) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the working tree, marked if it has changes; empty without git."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    """Return the commit of the working tree, marked if it has changes; empty without git.
+
+    Published results do not count as changes: they are written from the code of the commit.
+    """
+    describe = ("describe", "--always", "--abbrev=12", "--exclude=*")
+    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", f":(top,exclude){OURS}")
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        name, changed = map(_git, (describe, changes))
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return f"{name}-dirty" if changed else name
+
+
+def _git(words: tuple[str, ...]) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

@@ -62,13 +62,13 @@ def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
 def test_costs_say_which_runs_were_computed_again(tmp_path):
     for name, verdict in (("one", "identical"), ("two", "rounding"), ("three", "identical")):
         study(tmp_path, name, tuned=False)
-        entry = {"commit": "def", "of": 9, "runs": 2, "verdict": verdict}
+        entry = {"commit": "def", "of": 9, "runs": {"a": verdict, "b": verdict}}
         origin = {"core_hours": 1, "runs": 9, "commit": "abc", "verified": entry}
         (tmp_path / "cpu/studies" / name / "provenance.json").write_text(json.dumps(origin))
     rows = costs.collect(tmp_path)
-    assert rows["verified"].tolist()[0] == "2 of 9 runs computed again by commit def: identical"
-    counted = "computed again later by `shiftbench verify`, and their scores compared: 2 identical,"
-    assert f"Runs of 3 of the 3 studies were {counted} 1 rounding. " in costs.caption(rows)
+    assert rows["verified"].tolist()[0] == "2 of 9 runs computed again by commit def: 2 identical"
+    counted = "computed again later by `shiftbench verify`: 4 runs identical, 2 rounding"
+    assert f"Runs of 3 of the 3 studies were {counted}. " in costs.caption(rows)
 
 
 def test_without_a_table_nothing_has_run(tmp_path):

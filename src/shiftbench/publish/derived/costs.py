@@ -46,15 +46,17 @@ def caption(rows: pd.DataFrame) -> str:
 
 
 def _verified(rows: pd.DataFrame) -> str:
-    """Say how many studies `verify` has computed again in part, and with which verdicts."""
+    """Say of how many studies `verify` has computed runs again, and with which verdicts."""
     done = rows[rows["verified"] != ""]
     if done.empty:
         return ""
-    verdicts = done["verified"].str.rpartition(": ")[2].value_counts()
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    found = done["verified"].str.extractall(r"(?P<runs>\d+) (?P<verdict>[a-z]+)(?=,|$)")
+    counts = found["runs"].astype(int).groupby(found["verdict"]).sum()
+    first, *others = [f"{number} runs {verdict}" for verdict, number in counts.items()]
+    counted = ", ".join([first, *(text.replace(" runs", "") for text in others)])
     return (
         f"Runs of {len(done)} of the {len(rows)} studies were computed again later by `shiftbench"
-        f" verify`, and their scores compared: {counted}. "
+        f" verify`: {counted}. "
     )
 
 
