@@ -248,4 +248,4 @@ def test_a_sample_is_a_number_or_a_share(project, wrong, capsys):
 
 def test_nothing_computed_is_not_verified(project, called, capsys):
     assert verify("--sample", "0") == verifying.UNVERIFIED
-    assert "so nothing is verified" in capsys.readouterr().out
+    assert "So the results are not verified" in capsys.readouterr().out
