@@ -274,6 +274,8 @@ def _places(value: object, place: tuple = ()) -> Iterator[tuple]:
          "this name has 300 characters; file names take at most 100"),
         ("  steps:", f"  {'s' * 101}:", f"line 4, streams.{'s' * 101}: "
          "this name has 101 characters; file names take at most 100"),
+        ("plain:", "'nan':", "line 15, studies.toy.methods.nan: "
+         'tables read the name "nan" as a missing value; take another name'),
         ("plain:", f"{'p' * 101}:", f"line 15, studies.toy.methods.{'p' * 101}: "
          "this name has 101 characters; file names take at most 100"),
     ],

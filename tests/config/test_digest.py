@@ -103,3 +103,10 @@ def test_documentation_of_attributes_does_not_count(source) -> None:
     before = _code("learners.a")
     path.write_text('class A:\n    x: int = 1\n    """Another."""\n')
     assert _code("learners.a") == before
+
+
+@pytest.mark.parametrize("module", ["evaluation.running.harness", "evaluation.scoring.summarise"])
+def test_what_only_plans_is_no_part_of_the_code_of_runs_and_scores(module) -> None:
+    _forget()
+    found = {name.rpartition(".")[2] for name in digest.closure(f"shiftbench.{module}")}
+    assert not found & {"specs", "config_checks", "compatibility", "claims", "schema", "tuning"}

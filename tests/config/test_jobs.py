@@ -80,10 +80,10 @@ def test_a_spec_file_is_written_once_and_again_in_another_order(good) -> None:
     job = next(job for job in planned(good) if job.rule == "run_learner")
     folder = good.parent / "specs"
     file = specs.write(job.spec, folder)
-    assert file.stem == job.spec["digest"] and spec_files.read(file, {}) == job.spec
+    assert file.stem == job.spec["digest"] and spec_files.read(file, {}, specs.of_code) == job.spec
     before = file.stat().st_mtime_ns
     specs.write(job.spec, folder)
     assert file.stat().st_mtime_ns == before
     turned = dict(reversed(job.spec.items()))
     specs.write(turned, folder)
-    assert list(spec_files.read(file, {})) == list(turned)
+    assert list(spec_files.read(file, {}, specs.of_code)) == list(turned)

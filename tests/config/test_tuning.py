@@ -80,8 +80,8 @@ def test_a_method_brings_its_own_search(load):
 
 def test_it_is_said_how_settings_were_found(load):
     plan = load().studies
-    assert "the best of 3 trials by accuracy" in tuning.told(plan["study"])
-    assert "not tuned alike" in tuning.told(plan["study-tuning"])
+    assert "the best of 3 trials by accuracy" in tuning.sentence(plan["study"])
+    assert "not tuned alike" in tuning.sentence(plan["study-tuning"])
 
 
 def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):

@@ -9,7 +9,7 @@ import numpy as np
 from shiftbench.api.definition import Definition
 from shiftbench.api.input_error import InputError
 from shiftbench.config.compatibility_reasons import reason_for
-from shiftbench.config.compatibility_words import told
+from shiftbench.config.compatibility_words import in_words
 from shiftbench.config.compatible_pipelines import (
     Fitted,
     Given,
@@ -149,12 +149,12 @@ def _why(misfit: Misfit, form: Form) -> str:
     part, now, fact, word = misfit
     if fact == "takes":
         takes = part.facts.possible("takes")
-        text = f"{part.label} takes {told(takes, 'or')}, and these are {told([now.kind])}"
+        text = f"{part.label} takes {in_words(takes, 'or')}, and these are {in_words([now.kind])}"
         if not form.classes and "classes" in takes:
             return f"{text}; name the classes of labels: sb.method(..., classes=[...])"
         return f"{text}; take another method"
     if fact == "unsupported":
         return f"{part.label}: {word}"
     if fact == "requires":
-        return f"{part.label} needs {told([word])}, which rows do not have; take another method"
-    return f"{part.label} does not go with {told([word])}; change its settings, or take another"
+        return f"{part.label} needs {in_words([word])}, which rows do not have; take another method"
+    return f"{part.label} does not go with {in_words([word])}; change its settings, or take another"

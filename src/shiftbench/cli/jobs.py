@@ -58,7 +58,7 @@ def job(options: argparse.Namespace) -> int:
         for package, folder in packages.items():
             if package not in components.packages():
                 components.add(package, folder)
-    spec = spec_files.read(options.spec, packages)
+    spec = spec_files.read(options.spec, packages, _of_code)
     if spec["kind"] in ("run", "warm-up"):
         from shiftbench.cli import training
 
@@ -70,6 +70,13 @@ def job(options: argparse.Namespace) -> int:
     make(spec, options)
     checksum.write(*options.output)
     return 0
+
+
+def _of_code(*modules: str) -> dict[str, str]:
+    """Return the part of a spec that is about code; imported only where files have changed."""
+    from shiftbench.config import specs
+
+    return specs.of_code(*modules)
 
 
 def fetch(options: argparse.Namespace) -> None:

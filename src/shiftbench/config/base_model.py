@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
+MISSING = ("nan", "null")
+"""Names that pandas reads from a table as missing values."""
+
+
+def _readable(name: str) -> str:
+    """Return a name. ValueError for one that is lost where a table is read."""
+    if name in MISSING:
+        raise ValueError(f'tables read the name "{name}" as a missing value; take another name')
+    return name
+
+
+Name = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100),
+    AfterValidator(_readable),
+]
 """A part of paths, at most two of which share a file name, which has 255 bytes: see tune.smk."""
 
 

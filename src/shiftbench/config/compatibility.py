@@ -21,7 +21,7 @@ from shiftbench.config.compatibility_reasons import (
     spelled,
     why,
 )
-from shiftbench.config.compatibility_words import listed, told
+from shiftbench.config.compatibility_words import in_words, listed
 from shiftbench.config.compatible_pipelines import (
     Fitted,
     Given,
@@ -87,7 +87,7 @@ def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
         for stream, now in streams.items():
             for word in sorted(part.words("blank") & now.has.keys()) if now else ():
                 text = f'{part.label} stays empty on stream "{stream}", which has'
-                yield f"{name}: {text} {told([word])}"
+                yield f"{name}: {text} {in_words([word])}"
         for key in sorted({*COMPARED} & {*_absent(part, study)}):
             yield f"{name}: {part.label} stays empty without a `{key}`"
     if _calibration_unknown(study, config, streams):
@@ -166,8 +166,9 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             yield (*place, "methods", method, "pipeline", position), reason_for(misfit)
     for position in range(len(study.words)):
         if (first := streams.get(study.streams[0])) and first.kind != "counts":
-            words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
-            yield (*place, "words", position), f"{words}; take them out"
+            given = f"{first.giver.label} gives {in_words([first.kind])}"
+            message = f"words are those of counts, and {given}; take them out"
+            yield (*place, "words", position), message
     peers = Peers(streams, methods)
     yield from _keeping(place, study, peers)
     yield from _looking(place, study)
@@ -184,8 +185,8 @@ def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
     other = [name for name, prediction in found.items() if prediction != "categorical"]
     if study.keeps and other:
         names = listed(f'"{name}"' for name in other)
-        text = f"predictions are kept of {told(['categorical'])}, and {names} predict"
-        yield (*place, "keeps"), f"{text} {told([found[other[0]]])}; take `keeps` out"
+        text = f"predictions are kept of {in_words(['categorical'])}, and {names} predict"
+        yield (*place, "keeps"), f"{text} {in_words([found[other[0]]])}; take `keeps` out"
 
 
 def _looking(place: Place, study: Study) -> Iterator[Problem]:
@@ -264,8 +265,8 @@ def _judging(part: Part, peers: Peers) -> Iterator[str]:
             other.setdefault(fitted.prediction, []).append(method)
     for prediction, methods in other.items():
         names = listed(f'"{name}"' for name in dict.fromkeys(methods))
-        text = f"{part.label} judges {told(sorted(judges), 'or')}, and {names} predict"
-        yield f"{text} {told([prediction])}; {other_metric(part, prediction, peers)}"
+        text = f"{part.label} judges {in_words(sorted(judges), 'or')}, and {names} predict"
+        yield f"{text} {in_words([prediction])}; {other_metric(part, prediction, peers)}"
     if needed and not any(needed <= fitted.offers for fitted in peers.methods.values()):
         yield f"{part.label} needs a learner with {_lacking(part, needed, peers)}"
 
@@ -282,7 +283,7 @@ def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
         if (when := components.facts(kind, name).possible("offers").get(word))
     ]
     use = f"use {listed(dict.fromkeys(found), 'or')}" if found else "add one"
-    return f"{told(words)}, and the study has none; {use}, or take {part.label} out"
+    return f"{in_words(words)}, and the study has none; {use}, or take {part.label} out"
 
 
 def _of_study(part: Part, study: Study) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shiftbench.config import components
-from shiftbench.config.compatibility_words import listed, told
+from shiftbench.config.compatibility_words import in_words, listed
 from shiftbench.config.compatible_pipelines import (
     Given,
     Lack,
@@ -39,7 +39,7 @@ def _why_lacking(lack: Lack) -> str:
     if "boundary" in words:
         text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
         return f"{text} needs to be told it; take {part.label} out"
-    text = f"{part.label} needs {told(sorted(words))} inside it, and {inner.label} has none"
+    text = f"{part.label} needs {in_words(sorted(words))} inside it, and {inner.label} has none"
     return f"{text}; {_other_inside(lack)}"
 
 
@@ -68,14 +68,14 @@ def why(misfit: Misfit) -> str:
         takes = part.facts.possible("takes")
         if not takes:
             return silence(part, "takes")
-        text = f"{part.label} takes {told(takes, 'or')}, and {now.giver.label} gives"
-        return f"{text} {told([word])}; {_other_kind(part, takes, now)}"
+        text = f"{part.label} takes {in_words(takes, 'or')}, and {now.giver.label} gives"
+        return f"{text} {in_words([word])}; {_other_kind(part, takes, now)}"
     if fact == "requires":
         owner = _owner(word, now)
-        text = f"{part.label} needs {told([word])}, which {owner.label} does not have"
+        text = f"{part.label} needs {in_words([word])}, which {owner.label} does not have"
         return f"{text}; {_with_word(word, owner)}"
     owner = now.has.get(word, now.giver)
-    text = f"{part.label} does not go with {told([word])}, which {owner.label} has"
+    text = f"{part.label} does not go with {in_words([word])}, which {owner.label} has"
     return f"{text}; {_without_word(word, part, owner)}"
 
 

@@ -1,7 +1,7 @@
 """Phrases for the words with which components declare what they fit.
 
 CONSTANTS: what a component may declare, and which kind of component does. The other tables are
-the words themselves; a user's own component may add words, which are told as they are written.
+the words themselves; a user's own component may add words, which are shown as they are written.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ OFFERS = {
     "scratch": "each task learnt from scratch",
     "boundary": "what the protocol reveals",
 }
-TOLD = KINDS | PREDICTIONS | PROPERTIES | OFFERS
+IN_WORDS = KINDS | PREDICTIONS | PROPERTIES | OFFERS
 
 
-def told(words: Iterable[str], join: str = "and") -> str:
+def in_words(words: Iterable[str], join: str = "and") -> str:
     """Words as a person says them: a, b and c."""
-    phrases = [TOLD.get(word, word) for word in words]
+    phrases = [IN_WORDS.get(word, word) for word in words]
     return listed(phrases, join)
 
 

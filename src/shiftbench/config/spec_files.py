@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +59,15 @@ def write(folder: Path, spec: Spec, code: Mapping[str, Any]) -> None:
     _keep(path(folder, spec), spec)  # in the order of the config, which tables keep
 
 
-def read(file: Path, packages: Mapping[str, Path]) -> Spec:
+def read(
+    file: Path, packages: Mapping[str, Path], of_code: Callable[..., Mapping[str, str]]
+) -> Spec:
     """Return the spec of a job.
 
-    packages: folders of the user's components, by name. UserError where the file is not what the
-    workflow wrote, or where the code is not what the spec was planned with.
+    packages: folders of the user's components, by name. of_code: `specs.of_code`, which this module
+    cannot import, because then all that plans would belong to the code of every run. UserError
+    where the file is not what the workflow wrote, or where the code is not what the spec was
+    planned with.
     """
     try:
         spec = atomic_files.read_json(file)
@@ -76,15 +80,12 @@ def read(file: Path, packages: Mapping[str, Path]) -> Spec:
     if not sound:
         raise UserError(f"{file}: this is not the spec that was planned; start the workflow again")
     if code["sha256"] != _sha256(code["files"], packages):
-        _refuse_other_code(spec, code["modules"])
+        _refuse_other_code(spec, of_code(*code["modules"]))
     return spec
 
 
-def _refuse_other_code(spec: Spec, modules: list[str]) -> None:
+def _refuse_other_code(spec: Spec, now: Mapping[str, str]) -> None:
     """Raise UserError if the code differs from the planned code by more than comments."""
-    from shiftbench.config import specs
-
-    now = specs.of_code(*modules)
     if any(now[key] != spec[key] for key in now):
         raise UserError(
             "the code or the lock of its packages changed while the workflow ran; start it again"

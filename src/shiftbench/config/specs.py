@@ -232,7 +232,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
-            "tuning": tuning.told(plan),
+            "tuning": tuning.sentence(plan),
             "baseline": plan.baseline,
             "looks": {method: list(style) for method, style in plan.method_styles.items()},
             "labels": {method: plan.label(method) for method in plan.methods},

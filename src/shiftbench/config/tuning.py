@@ -85,7 +85,7 @@ def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Poi
         yield f"{method}-{number}", point
 
 
-def told(study: Study) -> str:
+def sentence(study: Study) -> str:
     """Return a sentence for captions on the choice of settings; empty for one untuned method."""
     if study.tuning is None:
         several = len(study.methods) > 1

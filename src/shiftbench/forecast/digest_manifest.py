@@ -21,9 +21,9 @@ FOLDER = "code"
 def write(results: Path) -> None:
     """Record what all specs depend on that were made so far in this process."""
     place = results / FOLDER
-    for name, told in specs.behind().items():
-        if _write(place / f"{name}.json", told):
-            for module, content in told.items():
+    for name, modules in specs.behind().items():
+        if _write(place / f"{name}.json", modules):
+            for module, content in modules.items():
                 if isinstance(content, str):  # else versions of a package
                     file = place / "modules" / f"{content}.json"
                     if not file.exists():

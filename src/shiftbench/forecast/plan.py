@@ -120,10 +120,10 @@ def published(name: str, study: str, runs: int) -> float:
     """Return the processor seconds of a study, if it was published with as many runs; else 0."""
     try:
         path = RESULTS / "published" / name / "studies" / study / "provenance.json"
-        told = json.loads(path.read_text(encoding="utf-8"))
+        origin = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         return 0.0
-    return 3600 * told.get("core_hours", 0.0) if told.get("runs") == runs else 0.0
+    return 3600 * origin.get("core_hours", 0.0) if origin.get("runs") == runs else 0.0
 
 
 def estimator() -> Estimator:

@@ -100,9 +100,11 @@ def pipeline(spec: Mapping[str, Any]) -> str:
 
 def alike(spec: Mapping[str, Any]) -> str:
     """Return a short text, equal for runs that cost the same but for the number of seeds."""
-    told = [spec.get("learner") or spec.get("component"), spec["model"], spec["instructions"]]
-    source = spec["stream"]
-    return cost_model.fingerprint([source["family"], source["settings"], *told, spec.get("device")])
+    source, learner = spec["stream"], spec.get("learner") or spec.get("component")
+    places = spec["instructions"], spec.get("device")
+    return cost_model.fingerprint(
+        [source["family"], source["settings"], learner, spec["model"], *places]
+    )
 
 
 def amount(spec: Mapping[str, Any]) -> float:

@@ -201,11 +201,11 @@ def compare(ours: xr.Dataset | xr.DataTree, theirs: xr.Dataset | xr.DataTree) ->
         else "different"
         for name in sorted(mine.keys() | others.keys())
     }
-    told = [
+    about = [
         {key: value for key, value in side.attrs.items() if key not in OF_MAKING}
         for side in (ours, theirs)
     ]
-    same = json.dumps(told[0], sort_keys=True) == json.dumps(told[1], sort_keys=True)
+    same = json.dumps(about[0], sort_keys=True) == json.dumps(about[1], sort_keys=True)
     return verdicts if same else verdicts | {"attributes": "different"}
 
 

@@ -76,7 +76,7 @@ REMEDY = "not finite; lower the learning rate"
         (
             [f"NaN in task {i}" for i in range(9)] + ["memory"] * 2,
             "1 of 12 runs; 11 failed: memory (2 runs); NaN in task 0 (1 run); NaN in task 1 (1 run)"
-            "; 7 more reasons, which the logs tell",
+            "; 7 more reasons, which the logs list",
         ),
         (["so " * 1000], f"1 of 2 runs; 1 failed: {'so ' * 51}[...]"),
     ],

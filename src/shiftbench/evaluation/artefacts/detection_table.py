@@ -1,6 +1,6 @@
-"""Detection scores by method, beside detectors that do not look: on line and in hindsight.
+"""Detection scores by method, beside detectors that do not look: online and in hindsight.
 
-The metrics on line are those of `metrics.alarms`, whether or not the study lists them. The metrics
+The online metrics are those of `metrics.alarms`, whether or not the study lists them. The metrics
 in hindsight are those that the study lists. F1 and cover are compared with the best clock, because
 a detector that is silent, or raises alarms all the time, scores badly on both. The best clock is
 the detector with the best mean among those that neither look nor know the phase. The rows for all
@@ -122,7 +122,7 @@ def _together_note(study: StudyResults) -> str:
 
 
 def _metrics(study: StudyResults) -> list[str]:
-    """Return the metrics on line, and the study's metrics of detection that have a direction."""
+    """Return the online metrics, and the study's metrics of detection that have a direction."""
     own = [
         name
         for name in study.metrics

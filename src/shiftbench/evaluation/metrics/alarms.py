@@ -1,4 +1,4 @@
-"""Metrics of detection on line: of the alarms raised, and of the probability of a shift.
+"""Online metrics of detection: of the alarms raised, and of the probability of a shift.
 
 `scoring.alarms` defines alarms, true alarms and the windows m and w: at most m = 1 and w = 2 for
 tasks of many rows, m = 10 and w = 50 for tasks of one row. q_t is the probability that one of the
@@ -150,7 +150,7 @@ OfAlarms = partial(
 METRICS = [
     OfAlarms(
         "alarm_f1",
-        about="F1 of alarms on line; at most one alarm per shift is true, within w tasks after it.",
+        about="F1 of alarms, online; at most one alarm per shift is true, within w tasks after it.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -158,7 +158,7 @@ METRICS = [
     ),
     OfAlarms(
         "episode_recall",
-        about="Share of the true shifts with an alarm at most w tasks later, on line.",
+        about="Share of the true shifts with an alarm at most w tasks later, online.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -218,7 +218,7 @@ METRICS = [
     ),
     OfAlarms(
         "shift_within_brier",
-        about="Brier score of the probability, on line, that one of the last m tasks began with a"
+        about="Brier score of the probability, online, that one of the last m tasks began with a"
         " shift.",
         unit="squared probability",
         bounds=(0.0, 1.0),
@@ -227,7 +227,7 @@ METRICS = [
     ),
     OfAlarms(
         "shift_within_log_score",
-        about="Negative log of the probability that the learner gave on line to what is true, a"
+        about="Negative log of the probability that the learner gave online to what is true, a"
         " shift within the last m tasks or none; mean over tasks.",
         unit="nats per task",
         bounds=(0.0, None),

@@ -61,7 +61,7 @@ METRICS = [
     Metric(
         "alarms_at_outliers",
         about="Share of the bursts of outliers that raise a false alarm, at once or at most m tasks"
-        " later, on line.",
+        " later, online.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="lower",

@@ -1,7 +1,7 @@
 """Metrics of inferred shifts against the true shifts of a stream, at the tasks where they are.
 
 They judge the most likely hypothesis at the end of the stream, in hindsight, per seed. Only
-`shift_brier` is on line, as are the metrics of `metrics.alarms`. NaN for learners that make no
+`shift_brier` is online, as are the metrics of `metrics.alarms`. NaN for learners that make no
 decisions about shifts.
 """
 

@@ -1,4 +1,4 @@
-"""Alarms that learners raise on line, compared with the true shifts of a stream.
+"""Alarms that learners raise online, compared with the true shifts of a stream.
 
 A learner raises an alarm at a task if a shift before one of the last m tasks is more probable than
 not, given the tasks so far (`shift_probabilities.filtered_within`). Only shifts since the last

@@ -106,7 +106,7 @@ def failures(status: np.ndarray) -> str:
     common = reasons.most_common(MAX_REASONS)
     texts = [f"{reason} ({number} run{'s' * (number > 1)})" for reason, number in common]
     if len(reasons) > MAX_REASONS:
-        texts.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs tell")
+        texts.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs list")
     return f"; {len(failed)} failed: {'; '.join(texts)}"
 
 

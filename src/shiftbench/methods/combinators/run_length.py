@@ -1,4 +1,4 @@
-"""Bayesian on-line changepoint detection (BOCPD) over any learner with a log evidence.
+"""Bayesian online changepoint detection (BOCPD) over any learner with a log evidence.
 
 Every slot is a history of the current segment: its run length r (0 if the last observation is the
 first of its segment), and a learner that has seen only this segment. Before an observation every

@@ -1,4 +1,4 @@
-"""Logistic regression on line: one Newton step a row, by an extended Kalman filter.
+"""Online logistic regression: one Newton step a row, by an extended Kalman filter.
 
 The weights of the classes but the first have a joint Gaussian posterior. With the class
 probabilities p at the mean and R = diag(p) - p p' over these classes, a row x of class y gives

@@ -30,7 +30,7 @@ NEEDS_RUNS = {
     "changepoint-dates": "the dates and the sizes of changes are in the streams",
     "changepoint-table": "the scores of detectors that do not look need the series",
     "continual-table": "the settings that won are read from the runs",
-    "detection-table": "alarms on line are read from the runs",
+    "detection-table": "online alarms are read from the runs",
     "published-table": "the printed numbers are found by the specs of streams and runs",
     "rate-distortion-table": "the numbers of words and periods are in the streams",
     "referral-table": "the printed numbers are found by the specs of streams and runs",

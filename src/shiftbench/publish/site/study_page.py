@@ -137,7 +137,7 @@ def facts(study: SiteStudy) -> dict[str, str]:
         "Cut against the paper": planned.cuts,
         "Seeds vary": _varied(study),
         "Origin of the settings": " ".join(planned.origin.split()),
-        "Tuning": tuning.told(planned),
+        "Tuning": tuning.sentence(planned),
         "Cost": _cost(study),
         "Made by": _made_by(study),
         "Since then": _changed(study),
