@@ -97,11 +97,11 @@ def test_a_row_has_the_year_the_needs_and_the_cost(monkeypatch):
     monkeypatch.setattr(method_costs, "measured", lambda: measured)
     rows = {name: text.splitlines() for name, text in catalogue.methods(LIBRARY).items()}
     memory = "a memory of 200 rows of each task; 20 passes over each task"
-    assert rows["er"][1] == f"From 2019; needs {memory}; 256 rows cost 2.0 times a step of Adam."
+    assert rows["er"][1] == f"Work of 2019; needs {memory}; 256 rows cost 2.0 times a step of Adam."
     nothing = "needs each row once, and nothing else"
-    assert rows["vbs-wolf"][1] == f"From 2024; {nothing}; a row takes 12 microseconds."
-    assert rows["wolf"][1] == f"From 2024; {nothing}."
-    assert "\n  from 2019\n" in (shown := catalogue.method(LIBRARY, "er"))
+    assert rows["vbs-wolf"][1] == f"Works of 2021 to 2024; {nothing}; a row takes 12 microseconds."
+    assert rows["wolf"][1] == f"Work of 2024; {nothing}."
+    assert "\n  work of 2019\n" in (shown := catalogue.method(LIBRARY, "er"))
     assert shown.count("256 rows cost 2.0 times a step of Adam\n") == 1
 
 
@@ -121,7 +121,7 @@ def test_a_method_of_a_user_is_listed_whatever_it_lacks(tmp_path, capsys):
     assert main.main(["list", "methods", "--config", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     said = {line.split()[0]: " ".join(lines[i : i + 2]) for i, line in enumerate(lines)}
-    assert "From 2018; needs 20 passes" in said["vcl"] and "Adam" not in said["vcl"]
+    assert "Work of 2018; needs 20 passes" in said["vcl"] and "Adam" not in said["vcl"]
     assert said["unknown"].split()[1:5] == ["Nobody:", "No", "such", "learner."]
     assert "From" not in said["unknown"].partition("vadam")[0]
 

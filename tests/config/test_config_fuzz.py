@@ -230,8 +230,8 @@ def bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable
     config = Path("some.yaml")
     for text in (OWN, TUNED):
         add(text, config, config)
-    for name in ("series", "table"):
-        add((ROOT / f"examples/{name}/changes.yaml").read_text(), config, config)
+    for name in ("series/visits", "table/prices"):
+        add((ROOT / f"examples/{name}.yaml").read_text(), config, config)
     for name in (
         "toy-step",
         "nile",

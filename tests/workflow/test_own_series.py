@@ -30,14 +30,14 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def planned() -> list[str]:
     """Return the messages of the jobs of a dry run, without those of targets."""
-    return copies.jobs(copies.snakemake_in(Path.cwd(), "changes.yaml", "--dry-run"))
+    return copies.jobs(copies.snakemake_in(Path.cwd(), "visits.yaml", "--dry-run"))
 
 
 def changepoints() -> dict[str, list[int]]:
     """Return the changepoints found by each method, numbered from 0."""
-    place = Path("results/changes/studies/visits")
+    place = Path("results/visits/studies/visits")
     spec = {"study": "visits", "title": "Visits"}
-    streams = [Path("results/changes/streams/visits.zarr.zip")]
+    streams = [Path("results/visits/streams/visits.zarr.zip")]
     study = results.load(spec, place / "scores.zarr.zip", place / "summary.csv", streams)
     found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.learners}
     return {name: np.asarray(points[0]).tolist() for name, points in found.items() if points}
@@ -45,9 +45,9 @@ def changepoints() -> dict[str, list[int]]:
 
 @pytest.mark.long
 def test_a_csv_becomes_a_figure_of_its_changes(folder):
-    assert len((folder / "changes.yaml").read_text().splitlines()) <= 10
-    copies.snakemake_in(Path.cwd(), "changes.yaml", "visits")
-    figures = folder / "results" / "changes" / "studies" / "visits" / "figures"
+    assert len((folder / "visits.yaml").read_text().splitlines()) <= 10
+    copies.snakemake_in(Path.cwd(), "visits.yaml", "visits")
+    figures = folder / "results" / "visits" / "studies" / "visits" / "figures"
     assert {one.name for one in figures.glob("*.png")} == {"changepoints.png", "segmentation.png"}
     found = changepoints()
     assert found["robust-bocpd"] == [45, 90], "as the level of the example changes"
@@ -63,8 +63,8 @@ def test_a_csv_becomes_a_figure_of_its_changes(folder):
 
 
 def test_check_looks_into_the_files(folder):
-    config = (folder / "changes.yaml").read_text()
-    (folder / "changes.yaml").write_text(config.replace("path:", "annotations: ann.json, path:"))
+    config = (folder / "visits.yaml").read_text()
+    (folder / "visits.yaml").write_text(config.replace("path:", "annotations: ann.json, path:"))
     assert "there is no ann.json" in refused()
     (folder / "ann.json").write_text(MARKS.replace("90", "120"))
     assert "stream visits: ann.json: annotator ann has position 120" in refused()
@@ -75,5 +75,5 @@ def test_check_looks_into_the_files(folder):
 def refused() -> str:
     """Return the message with which `check` refuses the config."""
     with pytest.raises(UserError) as error:
-        user.check(argparse.Namespace(config=Path("changes.yaml")))
+        user.check(argparse.Namespace(config=Path("visits.yaml")))
     return str(error.value)

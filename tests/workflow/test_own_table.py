@@ -16,7 +16,7 @@ from tests.checkout import ROOT
 from tests.workflow.copies import snakemake_in
 
 EXAMPLE = ROOT / "examples" / "table"
-CONFIG = "changes.yaml"
+CONFIG = "prices.yaml"
 CHANGES = ["2024-04-20", "2024-06-24"]
 """Days on which the price of the example starts to follow another rule."""
 CLOSE = 3
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder: Path) -> None:
     said = snakemake_in(folder, CONFIG)
     assert "prices: 93 % of the values for BOCPD, only 88 % for Static regression lie" in said
-    study = folder / "results/changes/studies/prices"
+    study = folder / "results/prices/studies/prices"
     assert (study / "figures/error-over-time.png").stat().st_size > 1e4
     dates = pd.read_csv(study / "tables/changepoint-dates.csv")
     assert dates["time"].tolist() == CHANGES and dates["probability"].min() > 0.9
@@ -67,7 +67,7 @@ def planted(noise: float, scales: list[float], rows: int = 230) -> str:
 )
 def test_the_recipe_finds_the_planted_changes_at_any_scale(folder, noise, scales) -> None:
     (folder / "prices.csv").write_text(planted(noise, scales))
-    config = folder / "changes.yaml"
+    config = folder / "prices.yaml"
     text = config.read_text().replace("price, time: day", "y, time: row")
     config.write_text(text.replace("[bocpd-table, static-table]", "[bocpd-table]"))
     study = own_data.study(config, folder)
@@ -79,13 +79,13 @@ def test_the_recipe_finds_the_planted_changes_at_any_scale(folder, noise, scales
 
 
 def test_check_notes_which_columns_are_left_out(folder: Path, capsys) -> None:
-    assert main.main(["check", str(folder / "changes.yaml")]) == 0
+    assert main.main(["check", str(folder / "prices.yaml")]) == 0
     note = 'Note: stream prices: Column "weekday" has no numbers and is left out\n'
     assert note in capsys.readouterr().out
 
 
 def test_check_notes_that_calibration_is_not_measured(folder: Path, capsys) -> None:
-    config = folder / "changes.yaml"
+    config = folder / "prices.yaml"
     note = "Note: prices: add interval_coverage to its metrics to see whether predictions are cal"
     assert main.main(["check", str(config)]) == 0
     assert note not in capsys.readouterr().out
@@ -109,6 +109,6 @@ def test_check_tells_what_is_wrong_in_the_file_before_anything_runs(
 ) -> None:
     table = folder / "prices.csv"
     table.write_text(table.read_text().replace(old, new, 1))
-    assert main.main(["check", str(folder / "changes.yaml")]) == 2
+    assert main.main(["check", str(folder / "prices.yaml")]) == 2
     told = capsys.readouterr().err
     assert words in told and told.count("\n") == 1

@@ -100,16 +100,27 @@ def make() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
     return parser, verbs
 
 
+_CONFIG: dict[str, Any] = {
+    "type": Path, "nargs": "?", "default": DEFAULT_CONFIG,
+    "help": "file of a config (default: config/embedded.yaml)",
+}  # fmt: skip
+_RESULTS: dict[str, Any] = {
+    "type": lambda text: _folder(text), "nargs": "?", "default": DEFAULT_RESULTS,
+    "help": "folder of results (default: results/embedded)",
+}  # fmt: skip
+
+
 def _add_planning(verbs: argparse._SubParsersAction) -> None:
     """Add the commands for running configs, and looking at configs, methods and components."""
     starting = _add(verbs, "quickstart", quickstart.quickstart)
-    starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
+    folder = "folder to make (default: quickstart)"
+    starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"), help=folder)
     running = _add(verbs, "run", run.run)
     running.usage = "shiftbench run [CONFIG] [--deep] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
-    running.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    running.add_argument("config", **_CONFIG)
     _add_deep(running)
     checking = _add(verbs, "check", user.check)
-    checking.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    checking.add_argument("config", **_CONFIG)
     listing = _add(verbs, "list", user.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
     listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
@@ -118,7 +129,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("--study", help="the method as this study of the config has it")
     showing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     planning = _add(verbs, "plan", plan.plan)
-    planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    planning.add_argument("config", **_CONFIG)
     planning.add_argument(
         "--why",
         metavar="STUDY/METHOD",
@@ -158,13 +169,13 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
     packing = _add(verbs, "crate", user.crate)
-    packing.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
+    packing.add_argument("results", **_RESULTS)
     packing.add_argument(
         "--to", type=_folder, required=True, help="folder, new or an earlier crate"
     )
     _add_config(packing)
     publishing = _add(verbs, "publish", user.publish)
-    publishing.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
+    publishing.add_argument("results", **_RESULTS)
     publishing.add_argument(
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
     )
@@ -182,7 +193,7 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
         type=_folder,
         nargs="?",
         default=Path("results/published"),
-        help="folder of one config, as results/embedded, or of several",
+        help="folder of one config, or of several (default: results/published)",
     )
     showing.add_argument("--to", type=_folder, default=Path("site"), help="folder, if not site")
     showing.add_argument(
@@ -208,7 +219,7 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
 def _add_verify(verbs: argparse._SubParsersAction) -> None:
     """Add the command for comparing results with published ones, or checking a crate."""
     checking = _add(verbs, "verify", verifying.verify)
-    checking.add_argument("results", type=_folder, nargs="?", default=DEFAULT_RESULTS)
+    checking.add_argument("results", **_RESULTS)
     checking.add_argument(
         "reference", type=_folder, nargs="?", help="another folder, if not results/published/CONFIG"
     )
@@ -259,7 +270,7 @@ def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentPar
     completing.add_argument("shell", choices=meta.SHELLS)
     completing.set_defaults(parser=parser)
     submitting = _add(verbs, "cluster", cluster.cluster)
-    submitting.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    submitting.add_argument("config", **_CONFIG)
     _add_deep(submitting)
     submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
     more = "more options for snakemake, in one string: --snakemake='--jobs 20'"

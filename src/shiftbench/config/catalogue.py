@@ -38,6 +38,13 @@ def _sentence(phrases: list[str]) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
+def _years(years: list[int]) -> str:
+    """Return the years of the works that a method cites, as "works of 1954 to 1986"."""
+    if len({*years}) < 2:
+        return f"work of {years[0]}" if years else ""
+    return f"works of {min(years)} to {max(years)}"
+
+
 def _needs(pipeline: list[ComponentItem] | None) -> str:
     """Return the needs of a pipeline in words; empty where `check` would refuse the pipeline."""
     try:
@@ -63,14 +70,11 @@ def row(name: str, text: str, width: int) -> str:
 
 
 def facts(name: str, method: YamlValue) -> list[str]:
-    """Return the year of a method, what it needs and what was measured of its cost, as phrases.
-
-    The year is that of the newest work that it cites.
-    """
+    """Return the years of its works, what a method needs and its measured cost, as phrases."""
     works = bibliography.works()
     years = [works[key].year for key in method.data["cite"] if key in works]
     phrases = [
-        f"from {max(years)}" if years else "",
+        _years(years),
         _needs(method.data.get("pipeline")),
         method_costs.sentence(name, method),
     ]

@@ -70,6 +70,11 @@ class _Chains(NamedTuple):
     r_hat: float
 
 
+def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
+    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
+    return stored_rows.kept(problem)
+
+
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """Build the learner of d targets on designs of input_shape (1, d, p).
 

@@ -47,6 +47,11 @@ class Settings:
     """Predicted standard deviation of the first two values, a guess that has no other effect."""
 
 
+def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
+    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
+    return problem.n_train * problem.n_tasks, 1
+
+
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """Build the segmentation of one value a row; LearnerError for several."""
     if problem.kind != "regression" or problem.n_outputs != 1:

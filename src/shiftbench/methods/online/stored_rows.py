@@ -16,6 +16,12 @@ def design_shape(learner: str, problem: Problem) -> tuple[int, int]:
     return shape[1], shape[2]
 
 
+def kept(problem: Problem) -> tuple[int, int]:
+    """Return how many rows are stored of a whole stream, and the numbers of a row."""
+    (_, targets, regressors), rows = problem.input_shape, problem.n_train * problem.n_tasks
+    return rows, targets * (regressors + 1)
+
+
 def append(state: State, batch: Batch, s: int, h: int) -> tuple[int, int]:
     """Append the batch's unmasked rows to x and y of one hypothesis, in place.
 
