@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.metrics import plasticity
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
 
 SLOPE = "plasticity_slope"
 FACTS = Facts(requires=("tests",), uses=("accuracy", "plasticity_slope"))
@@ -25,6 +26,8 @@ WINDOWS = 12
 PERCENT = (0.0, 100.0)
 GAP = 0.045
 """Smallest distance between two names beside a panel, as a share of its height."""
+COLUMNS = (1.03, 1.33, 1.61)
+"""Places of name, mean and slope beside a panel, in widths of the panel."""
 
 
 @figure_style.styled
@@ -37,23 +40,24 @@ def draw(study: StudyResults) -> Figure:
         letters, figure_style.divide(canvas, study.streams), strict=True
     ):
         # The right half holds the names, each beside the end of its line.
-        axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[4.4, 1])
+        axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[1.55, 1])
         beside.set_axis_off()
-        _draw_stream(axes, study, stream)
-        figure_style.set_title(axes, letter, stream)
+        means = _draw_stream(axes, study, stream)
+        if means:
+            highlights.set_message(block, _message(study, stream, means))
+        figure_style.set_title(axes, letter, "" if means else stream)
     return canvas
 
 
 def caption(study: StudyResults) -> str:
     """Describe the lines, the number of runs and the reductions."""
     widths = dict.fromkeys(str(_window(study, stream)) for stream in study.streams)
-    spread = figure_style.spread_note(study, statistics.described("plasticity"))
     return (
         "Accuracy on the test rows of the task at hand, mean over the looks while it is learnt and"
-        f" over {', '.join(widths)} tasks in a row, then over seeds; {spread};"
-        " dashed: learners that start each task from scratch. Beside the lines:"
-        " the slope over all tasks (Theil-Sen, mean over seeds), in points per 100 tasks, with its"
-        f" {statistics.described(SLOPE)}. {study.budget()}"
+        f" over {', '.join(widths)} tasks in a row, then over seeds; dashed: learners that start"
+        f" each task from scratch; in colour: the {highlights.MOST} most accurate. Beside them: the"
+        f" mean over all tasks, with its {statistics.described('plasticity')}, and the slope"
+        f" (Theil-Sen) with its {statistics.described(SLOPE)}. {study.budget()}"
     )
 
 
@@ -62,49 +66,87 @@ def _window(study: StudyResults, stream: str) -> int:
     return max(1, study.streams[stream].sizes["task"] // WINDOWS)
 
 
-def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
+def _message(study: StudyResults, stream: str, means: dict[str, Interval]) -> str:
+    """Say which learner is the most accurate while it learns, and which of those that go on."""
+    best, *_ = order = highlights.leaders({name: each.mean for name, each in means.items()})
+    text = f"{stream}: {study.label(best)} is the most accurate while it learns"
+    going = [name for name in order if not _continual.forgets(study, stream, name)]
+    if best in going or not going:
+        return f"{text}, {means[best].mean:.1f} %"
+    return (
+        f"{text}, {means[best].mean:.1f} %; of those that go on,"
+        f" {study.label(going[0])}, {means[going[0]].mean:.1f} %"
+    )
+
+
+def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> dict[str, Interval]:
+    """Draw the lines of a panel; return the mean accuracy of each learner over all tasks, in %."""
     width = _window(study, stream)
-    ends: dict[str, float] = {}
+    lines: dict[str, np.ndarray] = {}
+    means: dict[str, Interval] = {}
     for name in study.learners:
         each = 100 * plasticity.accuracy_while_learnt(study.run(stream, name))
-        if not len(each):
-            continue
-        smooth = np.apply_along_axis(np.convolve, 1, each, np.full(width, 1 / width), mode="valid")
-        tasks = np.arange(smooth.shape[1]) + (width + 1) / 2
-        band = statistics.band(smooth, PERCENT)
-        colour = figure_style.method_style(study, name)["color"]
-        dashes = "--" if _continual.forgets(study, stream, name) else "-"
-        axes.plot(tasks, band.mean, dashes, color=colour, zorder=3)
-        figure_style.draw_spread(axes, tasks, smooth, band, colour)
-        ends[name] = band.mean[-1]
+        if len(each):
+            window = np.full(width, 1 / width)
+            lines[name] = np.convolve(each.mean(0), window, mode="valid")
+            means[name] = statistics.interval(each.mean(1), PERCENT)
+    coloured = highlights.leaders({name: each.mean for name, each in means.items()})
+    for name, line in lines.items():
+        style = highlights.style(study, name, coloured) | {"marker": ""}
+        if _continual.forgets(study, stream, name):
+            style["ls"] = "--"
+        axes.plot(np.arange(len(line)) + (width + 1) / 2, line, **style)
     axes.set(xlabel="task", ylabel="accuracy while the task is learnt (%)")
     axes.set_xlim(1, study.streams[stream].sizes["task"])
     low, high = axes.get_ylim()
     axes.set_ylim(max(0.0, low), min(100.0, high))
-    _name_lines(axes, study, stream, ends)
+    ends = {name: line[-1] for name, line in lines.items()}
+    _name_lines(axes, study, stream, ends, means, coloured)
+    return means
 
 
-def _name_lines(axes: Axes, study: StudyResults, stream: str, ends: dict[str, float]) -> None:
-    """Write the name and the slope of each learner beside its line, without overlaps."""
+def _name_lines(
+    axes: Axes,
+    study: StudyResults,
+    stream: str,
+    ends: dict[str, float],
+    means: dict[str, Interval],
+    coloured: list[str],
+) -> None:
+    """Write name, mean and slope of each learner beside its line, without overlaps."""
     low, high = axes.get_ylim()
-    text = "slope, points per 100 tasks"
-    axes.text(1.04, 1, text, transform=axes.transAxes, size=8, color=figure_style.MUTED)
+    heads = ("", "mean (%)", "slope (points per 100 tasks)")
     heights = _apart([(end - low) / (high - low) for end in ends.values()])
+    top = max([1.0, *(height + GAP for height in heights)])
+    for x, head in zip(COLUMNS, heads, strict=True):
+        axes.text(x, top, head, transform=axes.transAxes, size=8, color=figure_style.MUTED)
     for (name, end), height in zip(ends.items(), heights, strict=True):
         slope = statistics.interval(100 * study.score(stream, name, SLOPE))
-        colour = figure_style.method_style(study, name)["color"]
-        text = f"{study.label(name)}  {slope.mean:+.1f} [{slope.low:+.1f}, {slope.high:+.1f}]"
+        mean = means[name]
+        style = highlights.style(study, name, coloured)
+        colour = highlights.readable(style["color"]) if name in coloured else figure_style.MUTED
+        words = (
+            study.label(name),
+            f"{mean.mean:.1f} [{mean.low:.1f}, {mean.high:.1f}]",
+            f"{slope.mean:+.1f} [{slope.low:+.1f}, {slope.high:+.1f}]",
+        )
         axes.annotate(
-            text,
+            words[0],
             (1, (end - low) / (high - low)),
-            (1.04, height),
+            (COLUMNS[0], height),
             xycoords="axes fraction",
             textcoords="axes fraction",
             color=colour,
             size=8.5,
             va="center",
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 1, "shrinkB": 1},
-        )
+            arrowprops={
+                "arrowstyle": "-", "color": style["color"], "lw": 0.6, "shrinkA": 1, "shrinkB": 1,
+            },
+        )  # fmt: skip
+        for x, text in zip(COLUMNS[1:], words[1:], strict=True):
+            axes.text(
+                x, height, text, transform=axes.transAxes, size=8.5, va="center", color=colour
+            )
 
 
 def _apart(heights: list[float]) -> list[float]:
