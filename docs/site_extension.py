@@ -84,9 +84,9 @@ def _adapters() -> Iterator[str]:
 
 def _methods() -> Iterator[str]:
     """Yield a line for each method, with a link to its page of results."""
-    for name, told in catalogue.methods(Library(OURS)).items():
+    for name, text in catalogue.methods(Library(OURS)).items():
         address = place("docs/reference/methods", f"methods/{name}.html")
-        yield f'- <a href="{address}"><code>{name}</code></a>: {told.replace(chr(10), " ")}'
+        yield f'- <a href="{address}"><code>{name}</code></a>: {text.replace(chr(10), " ")}'
 
 
 LISTS = {"docs/reference/adapters": _adapters, "docs/reference/methods": _methods}
