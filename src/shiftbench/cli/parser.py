@@ -228,7 +228,7 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
         "runs to compute again in all, or share of those of each study, as 10%%; at least one a"
         " study (default: 3)"
     )
-    _add_sample(checking, text, type=verifying.sample, default=verifying.sample("3"))
+    _add_sample(checking, text, type=verifying.sample, default="3")
     _add_trust(checking)
     checking.add_argument("--table", action="store_true", help="show all that is not identical")
     checking.add_argument(
