@@ -65,6 +65,13 @@ def test_every_folder_is_a_package_of_the_house() -> None:
     assert files == {"__init__", "__main__"}
 
 
+def test_the_command_line_reads_its_options_without_packages_of_workflows() -> None:
+    """A plain install has none of them, and each takes a second to import."""
+    code = "import sys; from shiftbench.cli import parser; parser.make(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"zarr", "xarray", "pandas", "matplotlib", "snakemake"} & {*done.stdout.split()}
+
+
 @pytest.mark.parametrize("package", BELOW)
 def test_arrows_go_down_only(package) -> None:
     wrong = [
