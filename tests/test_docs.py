@@ -178,7 +178,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
     assert (results / "visits/studies/changes/figures/changepoints.png").exists()
-    assert (results / "changes/studies/visits/figures/changepoints.png").exists()
+    assert (results / "visits/studies/visits/figures/changepoints.png").exists()
     assert "passes learners smoothing" in said[f"{OURS} test mine/my_parts"]
     steps = summary(checkout, "mine", "steps")
     assert steps["smoothing"]["log_predictive"] == pytest.approx(-1.0, abs=0.1)
@@ -209,7 +209,7 @@ def test_every_command_of_the_docs(checkout):
     assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
     assert re.search(r"^a-02\n  0 ", said[f"{OURS} words a-02 --study planted-words"], re.MULTILINE)
     assert (checkout / "results/series/studies/changes/figures/changepoints.png").exists()
-    assert (checkout / "results/changes/studies/prices/tables/changepoint-dates.csv").exists()
+    assert (checkout / "results/prices/studies/prices/tables/changepoint-dates.csv").exists()
     own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
     verified = said[f"{OURS} verify results/embedded"]
     assert re.search(r"^toy-step +identical", verified, re.MULTILINE)
