@@ -80,6 +80,15 @@ def test_methods_that_seeds_do_not_separate_are_named(checkout):
     assert (without.best, without.tied, without.lead) == ("EWC online: 77.5 %", "Fine-tuning", "")
 
 
+def test_a_single_seed_separates_nothing_and_is_said(checkout):
+    path = checkout / "published/mine/studies/one/scores.csv"
+    rows = pd.read_csv(path)
+    rows[rows["seed"] == 0].to_csv(path, index=False)
+    found = ranked(checkout)
+    assert "1 seed, so no test;" in found.judged
+    assert [line.tied for line in found.lines] == ["", ""]
+
+
 def test_a_line_of_another_form_is_refused(checkout):
     with pytest.raises(UserError, match=r"(?s)situations\.yaml: .*metric"):
         ranked(checkout, "- {situation: New permutations, study: mine/one}\n")

@@ -116,7 +116,8 @@ def ranked(situation: Situation, study: Study, by_stream: Sequence[Scores]) -> R
     direction = "higher" if ranking.higher_is_better(row.metric) else "lower"
     seeds = len(next(iter(scores.values())))
     judged = (
-        f"By `{row.metric}`, {direction} is better; {seeds} seed{'s' * (seeds > 1)};"
+        f"By `{row.metric}`, {direction} is better;"
+        f" {seeds} {'seeds' if seeds > 1 else 'seed, so no test'};"
         f" {'tuned' if study.tuning else 'published settings, not tuned'}."
     )
     return Ranked(situation.situation, judged, lines, rankings)
@@ -132,7 +133,8 @@ def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, li
     if behind:
         difference = found.leads[behind].over.difference
         lead = f"{label[behind]}: by {evidence.number(difference.mean, row)}"
-    tied = [label[method] for method in found.tied]
+    seeds = len(found.scores[best])
+    tied = [label[method] for method in found.tied] if seeds > 1 else []
     mean = float(np.nanmean(found.scores[best]))
     kept = [need.removeprefix(MEMORY) for need in needs[best] if need.startswith(MEMORY)]
     return Line(
