@@ -15,23 +15,16 @@ from shiftbench.publish import crate_files, recompute_published, result_files, s
 from shiftbench.publish.recompute import Again
 from shiftbench.runtime import cached_jobs
 from tests import job_calls
+from tests.publish import small_results
 
-CONFIG = """\
-seeds_per_job: 2
-streams:
-  steps: {family: toy-step, points: 12, realisations: 4}
-  digits: {family: permuted-images, dataset: digits, tasks: 2, train_per_task: 50, validation: 50}
-studies:
-  toy:
-    title: Steps
-    streams: [steps]
-    seeds: 4
-    metrics: [jump_f1, log_predictive]
-    artefacts: [score-table]
-    methods: {search: {from: vbs-toy}, plain: [gaussian-mean]}
+CONFIG = (
+    small_results.CONFIG
+    + """\
   tuned:
     title: Digits
-    streams: [digits]
+    streams:
+      digits:
+        {family: permuted-images, dataset: digits, tasks: 2, train_per_task: 50, validation: 50}
     seeds: 2
     metrics: [accuracy, acc, fwt]
     artefacts: [score-table]
@@ -46,6 +39,7 @@ studies:
         filter: {map.learning_rate: [0.001, 0.1]}
         fresh: {map.learning_rate: [0.001, 0.1]}
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +164,8 @@ def test_a_better_verdict_replaces_no_worse_one_of_the_same_commit(project, monk
     by = recompute_published.Verifier("abc", "2026-01-01", 0)
 
     def recorded(by, **verdicts):
-        again = [Again(name, verdict, "") for name, verdict in verdicts.items()]
-        recompute_published.record(project, "toy", again, 4, by)
+        for name, verdict in verdicts.items():
+            recompute_published.record(project, "toy", Again(name, verdict, ""), 4, by)
         return result_files.origin(project / "studies/toy")["verified"]["runs"]
 
     assert recorded(by, a="different", b="identical") == {"a": "different", "b": "identical"}

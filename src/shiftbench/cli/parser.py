@@ -100,16 +100,6 @@ def make() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
     return parser, verbs
 
 
-_CONFIG: dict[str, Any] = {
-    "type": Path, "nargs": "?", "default": DEFAULT_CONFIG,
-    "help": "file of a config (default: config/embedded.yaml)",
-}  # fmt: skip
-_RESULTS: dict[str, Any] = {
-    "type": lambda text: _folder(text), "nargs": "?", "default": DEFAULT_RESULTS,
-    "help": "folder of results (default: results/embedded)",
-}  # fmt: skip
-
-
 def _add_planning(verbs: argparse._SubParsersAction) -> None:
     """Add the commands for running configs, and looking at configs, methods and components."""
     starting = _add(verbs, "quickstart", quickstart.quickstart)
@@ -299,6 +289,16 @@ def _folder(text: str) -> Path:
     """Return the path of a folder; absolute for `.` and `..`, whose names say nothing."""
     path = Path(text)
     return path.resolve() if path.name in ("", "..") else path
+
+
+_CONFIG: dict[str, Any] = {
+    "type": Path, "nargs": "?", "default": DEFAULT_CONFIG,
+    "help": "file of a config (default: config/embedded.yaml)",
+}  # fmt: skip
+_RESULTS: dict[str, Any] = {
+    "type": _folder, "nargs": "?", "default": DEFAULT_RESULTS,
+    "help": "folder of results (default: results/embedded)",
+}  # fmt: skip
 
 
 def _file(text: str) -> Path:

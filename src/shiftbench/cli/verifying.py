@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -107,15 +108,16 @@ def _verify_published(options: argparse.Namespace) -> int:
     drawn = recompute.draw(found, options.sample, by.seed, seconds)
     say(f"{len(drawn)} of {len(found):,} runs are computed again, drawn with --seed {by.seed}")
     _say_what_is_missing(published, found, drawn, options.sample)
+    planned = Counter(one.run.study for one in found)
     verdicts: list[str] = []
     try:
         for one in _cheapest_first(drawn):
-            again = _again(published, one)
-            if again is not None:
-                verdicts.append(_report(again))
-            if again is not None and options.record:
-                planned = sum(other.run.study == one.run.study for other in found)
-                recompute_published.record(options.results, one.run.study, [again], planned, by)
+            if (again := _again(published, one)) is None:
+                continue
+            verdicts.append(_report(again))
+            if options.record:
+                study = one.run.study
+                recompute_published.record(options.results, study, again, planned[study], by)
     except KeyboardInterrupt:
         say(f"Interrupted. To go on, give the same options and --seed {by.seed}.")
         return INTERRUPTED

@@ -74,7 +74,7 @@ class Again(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """How many runs are drawn: at least `number` in all, and this share of those of each study."""
+    """Size of a sample: at least `number` runs in all, and this share of the runs of each study."""
 
     number: int = 0
     share: float = 0.0

@@ -59,7 +59,7 @@ class PublishedRun(NamedTuple):
 
 
 class Verifier(NamedTuple):
-    """What computes runs again: the commit of the code; the date; the seed that draws the runs."""
+    """The commit of the code that computes runs again, the date, and the seed of the sample."""
 
     commit: str
     date: str
@@ -190,19 +190,18 @@ class PublishedResults:
             raise UserError(f"{path}: not a table of scores ({error})") from None
 
 
-def record(results: Path, study: str, found: list[Again], planned: int, by: Verifier) -> None:
-    """Write into the provenance of a published study what was computed again.
+def record(results: Path, study: str, found: Again, planned: int, by: Verifier) -> None:
+    """Write the verdict on a run that was computed again into the provenance of its study.
 
-    found: what was, of all `planned` runs of the study. Verdicts of the same commit stay, and of
-    two on one run the worse.
+    planned: the number of runs of the study. Verdicts of the same commit stay, and of two on one
+    run the worse.
     """
     path = result_files.study_folder(results, study) / result_files.PROVENANCE
     origin = result_files.origin(path.parent)
     before = origin.get(result_files.VERIFIED, {})
     runs = dict(before["runs"]) if before.get("commit") == by.commit else {}
-    for one in found:
-        both = one.verdict, runs.get(one.name, one.verdict)
-        runs[one.name] = max(both, key=verify.VERDICTS.index)
+    both = found.verdict, runs.get(found.name, found.verdict)
+    runs[found.name] = max(both, key=verify.VERDICTS.index)
     origin[result_files.VERIFIED] = by._asdict() | {"of": planned, "runs": runs}
     atomic_files.write(path, json.dumps(origin, indent=1, sort_keys=True) + "\n")
 
