@@ -110,7 +110,7 @@ def main() -> None:
 
 def copy(folder: Path) -> Path:
     """Copy what the workflow needs of the repository, with our config; return the folder."""
-    for name in ("src", "workflow", "profiles", "envs"):
+    for name in ("src", "workflow", "profiles", "envs", "docs"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.sif"))
     for name in ("Snakefile", "Makefile"):
         shutil.copy(ROOT / name, folder)
