@@ -12,7 +12,7 @@ from typing import NamedTuple
 from shiftbench.config import config_file as configs
 from shiftbench.config import jobs
 from shiftbench.config.jobs import Job
-from shiftbench.config.library import Library
+from shiftbench.config.library import Library, root
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document, read
 from shiftbench.core import instructions
@@ -190,7 +190,7 @@ def at_budget(path: Path, budget: str, known: Estimator) -> Iterator[tuple[str, 
         budgets = file.get("budgets") if file else None
         if budgets is not None and budgets.get(budget) is not None:
             asked = {"budget": budget, "studies": {name: {"from": source}}}
-            made = configs.whole(Document(path, asked, None, []), str(path))
+            made = configs.checked(Document(path, asked, None, []), str(path))
             there |= whole(configs.planned(made), known)
     if not there:
         raise UserError(f"{path}: none of its studies has the budget {budget}")
@@ -198,10 +198,8 @@ def at_budget(path: Path, budget: str, known: Estimator) -> Iterator[tuple[str, 
 
 
 def _sources(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the studies that a config takes from the library, by their names there."""
-    for entry in read(path).data.get("studies", ()):
-        if isinstance(entry, str):
-            yield entry, entry
-        elif isinstance(entry, dict):
-            for name, changes in entry.items():
-                yield name, (changes or {}).get("from", name)
+    """Yield the studies of a config by name, each with the name of its source in the library."""
+    studies = root(read(path)).get("studies")
+    for name, study in studies.named() if studies else ():
+        source = study.get("from")
+        yield name, str(source.data) if source else name
