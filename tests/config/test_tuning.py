@@ -122,23 +122,6 @@ def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):
     assert resolved["tuned"] == point and resolved["digest"] != spec["digest"]
 
 
-def test_methods_are_ranked_over_three_tuned_studies_or_more(load):
-    def change(study):
-        study["methods"] = dict.fromkeys(("ewc", "si", "vcl"))
-        study["metrics"].append("acc")
-        study["tuning"].pop("methods")
-
-    one = load(change)
-    study = one.studies["study"]
-    assert specs.ranked(one) == []
-    three = dict.fromkeys(("a", "b", "c"), study) | {"d": one.studies["study-tuning"]}
-    assert specs.ranked(one.model_copy(update={"studies": three})) == ["a", "b", "c"]
-    few = {name: study.model_copy(update={"metrics": ["accuracy"]}) for name in three}
-    assert specs.ranked(one.model_copy(update={"studies": few})) == []
-    other = three | {"c": load().studies["study"]}
-    assert specs.ranked(one.model_copy(update={"studies": other})) == []
-
-
 FIVE = [f"map.{key}" for key in ("epochs", "batch_size", "fisher_rows", "strength", "damping")]
 
 

@@ -1,4 +1,4 @@
-"""Overview: what is made of all studies together: the ledger of claims, ranks of methods."""
+"""Overview: what is made of all studies together: the ledger of claims."""
 
 
 rule write_ledger:
@@ -29,30 +29,5 @@ rule write_ledger:
         job=called("write_ledger"),
     message:
         "Writing the ledger of claims"
-    shell:
-        jobs.COMMAND
-
-
-rule rank_methods:
-    input:
-        inputs("rank_methods"),
-    output:
-        report(
-            "<bench>/overview/ranks.svg",
-            caption="../report/ranks.rst",
-            category="overview",
-            labels={"result": "ranks", "kind": "figure"},
-        ),
-        "<bench>/overview/ranks.png",
-    log:
-        "<logs>/overview/ranks.log",
-    resources:
-        runtime=resource("rank_methods", "minutes"),
-        mem_mb=resource("rank_methods", "memory_mb"),
-    params:
-        spec=of_job("rank_methods", "spec"),
-        job=called("rank_methods"),
-    message:
-        "Ranking the methods of tuned studies"
     shell:
         jobs.COMMAND

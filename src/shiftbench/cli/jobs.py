@@ -199,19 +199,6 @@ def _ledger(spec: Spec, options: argparse.Namespace) -> None:
     ledger.write(_stem(options), spec["claims"], dict(zip(studies, options.input, strict=True)))
 
 
-def _ranks(spec: Spec, options: argparse.Namespace) -> None:
-    """Draw the ranks of methods (STEM.svg and STEM.png) over the studies that are tuned."""
-    import pandas as pd
-
-    from shiftbench.evaluation import figure_style
-    from shiftbench.evaluation.overview import ranks
-
-    scores = pd.concat([pd.read_csv(path) for path in options.input])
-    caption = ranks.caption(ranks.shared(scores, spec["bounds"]))
-    figure = ranks.draw(scores, spec["labels"], spec["bounds"])
-    figure_style.save(figure, _stem(options), caption)
-
-
 KINDS: dict[str, Callable[[Spec, argparse.Namespace], None]] = {
     "stream": _stream,
     "words": _words,
@@ -220,7 +207,6 @@ KINDS: dict[str, Callable[[Spec, argparse.Namespace], None]] = {
     "scores": _scores,
     "artefact": _artefact,
     "ledger": _ledger,
-    "ranks": _ranks,
 }
 """Functions that make the outputs of a job, by the kind of its spec; see training.KINDS too."""
 

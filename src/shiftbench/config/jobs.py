@@ -320,7 +320,7 @@ class _Plan:
             )
 
     def overview(self) -> Iterator[Job]:
-        """Yield the ledger if a study judges a claim, and ranks if several studies are tuned."""
+        """Yield the ledger if a study judges a claim."""
         folder = f"{self.results}/overview"
         if judging := specs.judging(self.config):
             outputs = tuple(f"{folder}/ledger.{kind}" for kind in ("csv", "md", "svg", "png"))
@@ -331,16 +331,6 @@ class _Plan:
                 outputs=outputs,
                 wanted=outputs,
                 make_spec=partial(specs.ledger, self.config, self.name),
-            )
-        if ranked := specs.ranked(self.config):
-            outputs = tuple(f"{folder}/ranks.{kind}" for kind in ("svg", "png"))
-            yield Job(
-                rule="rank_methods",
-                name="ranks of methods",
-                inputs=tuple(self.of_study(study, "scores.csv") for study in ranked),
-                outputs=outputs,
-                wanted=outputs,
-                make_spec=partial(specs.ranks, self.config),
             )
 
     def raw_files(self, stream: str) -> tuple[str, ...]:

@@ -42,9 +42,6 @@ WARM_UP = "shiftbench.evaluation.running.warm_up"
 SUMMARISE = ("shiftbench.evaluation.scoring.summarise", "shiftbench.evaluation.scoring.tidy")
 CHOOSE = "shiftbench.evaluation.scoring.tuning_choice"
 LEDGER = "shiftbench.evaluation.overview.ledger"
-RANKS = "shiftbench.evaluation.overview.ranks"
-FEWEST_RANKED = 3
-"""Studies, and methods that they share, below which ranks have nothing to test."""
 SHAPES = "shiftbench.core.shapes"
 STORES = "shiftbench.data.store.zarr_zip"
 DRAWING = tuple(
@@ -254,37 +251,6 @@ def ledger(config: Config, name: str) -> Spec:
         *DRAWING,
         LEDGER,
     )
-
-
-def ranks(config: Config) -> Spec:
-    """Return the spec of the ranks of methods over the tuned studies."""
-    labels = {
-        name: method.label
-        for study in ranked(config)
-        for name, method in config.studies[study].methods.items()
-        if method.method == name
-    }
-    spec = {"kind": "ranks", "studies": ranked(config), "labels": labels, "bounds": _bounds(config)}
-    return _sealed(spec, *DRAWING, RANKS)
-
-
-def _bounds(config: Config) -> list[str]:
-    """Return the methods of ranked studies that are given what the others are not."""
-    methods = [one for name in ranked(config) for one in config.studies[name].methods.values()]
-    return sorted({str(method.method) for method in methods if method.bound})
-
-
-def ranked(config: Config) -> list[str]:
-    """Return the studies whose methods are ranked; none if they are few or share few methods."""
-    judged = {
-        name: one for name, one in config.studies.items() if one.tuning and "acc" in one.metrics
-    }
-    methods = [
-        {method for name, method in study.standing.items() if not study.methods[name].bound}
-        for study in judged.values()
-    ]
-    enough = len(judged) >= FEWEST_RANKED and len(set.intersection(*methods)) >= FEWEST_RANKED
-    return list(judged) if enough else []
 
 
 def judging(config: Config) -> list[str]:

@@ -203,7 +203,7 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
             for path in sorted(folder.glob("studies/*/summary.csv"))
             if path.parent.name.removesuffix(TRIALS) not in plan.config.studies
         ],
-        sorted({*results.glob("ranks.png"), *results.glob("overview/ranks.png")}),
+        [*results.glob("ranks.png")],
     )
 
 
