@@ -254,6 +254,25 @@ def test_an_edited_component_is_run_again_in_the_same_process(own_cache, tmp_pat
     assert list(components.packages()) == [components.OURS], "the next call has none of them"
 
 
+@pytest.mark.long
+def test_a_refused_component_can_be_mended_in_the_same_process(own_cache, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine" / "learners" / "level.py"
+    file.parent.mkdir(parents=True)
+    right = COMPONENT.replace("VARIANCE", "1.0")
+
+    def run():
+        return sb.run(
+            {"a": ["level"]}, steps(), seeds=1, metrics=["log_predictive"], components="mine"
+        )
+
+    file.write_text(right.replace("FACTS = Facts(", 'FACTS = Facts(model="none", '))
+    with pytest.raises(UserError, match=r"level\.py"):
+        run()
+    file.write_text(right)
+    assert run()["score"].notnull().all()
+
+
 @pytest.mark.parametrize("given", [None, 3, {"price": [1.0]}])
 def test_what_is_no_stream_is_refused(given):
     with pytest.raises(UserError, match="give a stream, a list of streams, or the name of a"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -206,11 +208,33 @@ def test_raw_files_are_fetched_only_for_a_stream_that_is_not_in_the_cache(
     ]  # fmt: skip
     fetched = []
     monkeypatch.setattr(cached_jobs.raw, "fetch", lambda *given: fetched.append(given[:2]))
-    monkeypatch.setattr(cached_jobs, "_command", lambda job, data: [])
+    monkeypatch.setattr(cached_jobs, "_command", lambda job: [])
     monkeypatch.setattr(cached_jobs, "_run", lambda job, command, outputs, bar: make(*outputs))
     for _ in range(2):
-        assert cached_jobs.made(planned, tmp_path)["stream.zarr.zip"].is_file()
+        assert cached_jobs.made(planned)["stream.zarr.zip"].is_file()
     assert fetched == [("elec2", "elec2.csv")]
+
+
+def test_a_stream_that_two_processes_ask_for_at_once_is_built_once(own_cache, monkeypatch) -> None:
+    planned = [
+        SimpleNamespace(
+            rule="build_stream", name="Building", inputs=[], outputs=["stream.zarr.zip"],
+            spec={"digest": "0"},
+        )
+    ]  # fmt: skip
+    built = []
+
+    def build(job, command, outputs, bar) -> None:
+        built.append(job.name)
+        time.sleep(0.2)
+        make(*outputs)
+
+    monkeypatch.setattr(cached_jobs, "_command", lambda job: [])
+    monkeypatch.setattr(cached_jobs, "_run", build)
+    with ThreadPoolExecutor(2) as both:
+        places = list(both.map(cached_jobs.made, [planned] * 2))
+    assert places[0] == places[1] and places[0]["stream.zarr.zip"].is_file()
+    assert built == ["Building"]
 
 
 def make(path: Path) -> None:

@@ -15,13 +15,15 @@ def of_this_call() -> Iterator[None]:
     Their files may be edited before the next call, as in a notebook.
     """
     before = components.packages().keys()
+    refused = True
     try:
         yield
+        refused = False
     finally:
         added = components.packages().keys() - before
         for package in added:
             components.remove(package)
-        if added:
+        if added or refused:  # one that was refused is not added, but was read
             _clear_caches()
 
 

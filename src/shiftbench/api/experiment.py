@@ -87,8 +87,8 @@ def run(
     text("name", name)
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
     with _own_components.of_this_call():
-        planned, data = _planned(_config(name, _streams(stream), keys))
-        places = cached_jobs.made(planned, data)
+        planned = _planned(_config(name, _streams(stream), keys))
+        places = cached_jobs.made(planned)
     return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
 
 
@@ -212,10 +212,11 @@ def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Conf
     return config_file.planned(config_file.checked(document, "the study"))
 
 
-def _planned(config: Config) -> tuple[list[jobs.Job], Path]:
-    """Return the jobs up to the scores of the one study, and the folder of raw data."""
-    datasets = [one.settings.get("dataset") for one in config.streams.values()]
-    data = cached_jobs.raw_folder(next(filter(None, datasets), None))
-    made = [job for name in config.streams for job in jobs.of_stream(config, name, "results", data)]
-    of_study = jobs.of_config(config, "results", "python", data)
-    return [*made, *(job for job in of_study if job.rule in RULES)], data
+def _planned(config: Config) -> list[jobs.Job]:
+    """Return the jobs up to the scores of the one study."""
+    made = []
+    for name, stream in config.streams.items():
+        data = cached_jobs.raw_folder(stream.settings.get("dataset"))
+        made += jobs.of_stream(config, name, "results", data)
+    of_study = jobs.of_config(config, "results", "python")
+    return [*made, *(job for job in of_study if job.rule in RULES)]

@@ -197,7 +197,7 @@ def _built(name: str, definition: dict[str, Any]) -> Stream:
     config = one_stream.config_of(name, definition)
     data = cached_jobs.raw_folder(definition.get("dataset"))
     planned = jobs.of_stream(config, name, "results", data)
-    places = cached_jobs.made(planned, data)
+    places = cached_jobs.made(planned)
     return Stream(name, definition, zarr_zip.read_any(places[planned[-1].outputs[0]]))
 
 

@@ -108,8 +108,7 @@ class PublishedResults:
         UserError or RuntimeError where it cannot be computed.
         """
         stream, learner = one.place
-        dataset = self.plan.streams[stream].settings.get("dataset")
-        places = cached_jobs.made(self._needed(one.job), cached_jobs.raw_folder(dataset))
+        places = cached_jobs.made(self._needed(one.job))
         store, made = places[one.job.inputs[0]], places[one.job.outputs[0]]
         spec, published = specs.scores(self.plan, one.study), self.scores(one.study)
         known = published.index.unique("metric")

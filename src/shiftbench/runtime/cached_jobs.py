@@ -9,12 +9,13 @@ the folder of temporary files; it may be removed at any time.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -48,12 +49,12 @@ def raw_folder(dataset: str | None) -> Path:
     return jobs.RAW if dataset and (jobs.RAW / dataset).is_dir() else cache_folder() / "raw"
 
 
-def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
+def made(planned: Sequence[Job]) -> dict[str, Path]:
     """Make what jobs give, each after those that it needs; return where each output lies.
 
-    data: the folder of raw files. UserError where a job says what is wrong; RuntimeError with the
-    end of its log where it fails otherwise. KeyboardInterrupt once an interrupted job has saved its
-    state, from which the next call goes on.
+    UserError where a job says what is wrong; RuntimeError with the end of its log where it fails
+    otherwise. KeyboardInterrupt once an interrupted job has saved its state, from which the next
+    call goes on.
     """
     places: dict[str, Path] = {}
     waiting, raw_files = [], []
@@ -61,7 +62,7 @@ def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
         if job.rule == "fetch_raw_file":
             raw_files.append(job)
             continue
-        inputs = [_place(file, places, data) for file in job.inputs]
+        inputs = [_place(file, places) for file in job.inputs]
         folder = cache_folder() / "jobs" / _key(job, inputs, {*places.values()})
         outputs = {file: folder / Path(file).name for file in job.outputs}
         places |= outputs
@@ -69,14 +70,16 @@ def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
             waiting.append((job, inputs, list(outputs.values())))
     read = {path for _, inputs, _ in waiting for path in inputs}
     for job in raw_files:
-        if _place(job.outputs[0], places, data) in read:
-            _fetch(job, data)
+        if (file := _place(job.outputs[0], places)) in read:
+            _fetch(job, file)
     if len(waiting) >= FEWEST_FOR_SERVER:
         _serve()
     with _bar(len(waiting)) as bar:
         for job, inputs, results in waiting:
             bar.set_description(job.name)
-            _run(job, [*_command(job, data), "--input", *map(str, inputs)], results, bar)
+            with _alone(results[0].parent.name):
+                if not all(path.is_file() for path in results):
+                    _run(job, [*_command(job), "--input", *map(str, inputs)], results, bar)
             bar.update()
     return places
 
@@ -104,18 +107,30 @@ def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 
-def _place(file: str, places: Mapping[str, Path], data: Path) -> Path:
+def _place(file: str, places: Mapping[str, Path]) -> Path:
     """Return where an input lies: an output of another job, a raw file, or a file of the user."""
     path = Path(file)
     if path.is_relative_to(jobs.RAW):
-        return data / path.relative_to(jobs.RAW)
+        within = path.relative_to(jobs.RAW)
+        return raw_folder(within.parts[0]) / within
     return places.get(file, path)
 
 
-def _fetch(job: Job, data: Path) -> None:
+def _fetch(job: Job, target: Path) -> None:
     dataset, file = job.wildcards
-    if not (data / dataset / file).is_file():
-        raw.fetch(dataset, file, data / dataset / file)
+    with _alone(hashlib.sha256(str(target).encode()).hexdigest()[:40]):
+        if not target.is_file():
+            raw.fetch(dataset, file, target)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Hold a lock for the block, so that two processes do not make the same files at once."""
+    folder = cache_folder() / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _bar(total: int) -> tqdm:
@@ -124,9 +139,10 @@ def _bar(total: int) -> tqdm:
     return tqdm(total=total, unit="job", leave=False, disable=not shown)
 
 
-def _command(job: Job, data: Path) -> list[str]:
+def _command(job: Job) -> list[str]:
     """Return the command of a job up to its files, as the rules call it."""
     spec = job.spec
+    data = raw_folder(spec.get("settings", {}).get("dataset"))
     users = [str(path) for name, path in components.packages().items() if name != components.OURS]
     instructions = ["--instructions", spec["instructions"]] if "stack" in spec else []
     # -P: modules in the working directory must not shadow those of the packages.
