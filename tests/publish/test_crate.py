@@ -226,6 +226,19 @@ def test_results_of_other_code_or_another_config_make_no_crate(
     assert not (tmp_path / "crate").exists()
 
 
+def test_runs_that_the_config_no_longer_plans_are_in_no_crate(made: Path, tmp_path: Path) -> None:
+    """As after a learner got another name, or a study more seeds."""
+    results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
+    runs = results / "runs/toy/steps"
+    shutil.copytree(runs / "plain", runs / "earlier")
+    (runs / "earlier/0-1.zarr.zip").write_bytes(b"of earlier code")  # and another checksum
+    target = tmp_path / "crate"
+    crate.make(results, made / "config/small.yaml", target)
+    first, again = (crate_files.contents(at, True) for at in (made / "crate", target))
+    assert first.keys() == again.keys()
+    assert [name for name in first if first[name].read_bytes() != again[name].read_bytes()] == []
+
+
 @pytest.mark.parametrize(
     "name",
     ["studies/toy/tables/score-table.md", "runs/toy/steps/plain/0-1.zarr.zip", "studies/toy"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,10 +56,13 @@ def collect(results: Iterable[Path]) -> list[Record]:
     return found
 
 
-def of_study(results: Path, study: str) -> list[Record]:
-    """Return the records of the runs and warm-ups of a study, or of all with `*`, in a folder."""
-    places = [path for kind in KINDS for path in results.glob(f"{kind}/{study}/**/*{COST}")]
-    return [one for path in sorted(places) for one in _of(path)]
+def of_study(results: Path, study: str, stale: Set[Path] = frozenset()) -> list[Record]:
+    """Return the records of the runs and warm-ups of a study, or of all with `*`, in a folder.
+
+    stale: files to leave out.
+    """
+    places = {path for kind in KINDS for path in results.glob(f"{kind}/{study}/**/*{COST}")}
+    return [one for path in sorted(places - stale) for one in _of(path)]
 
 
 def write(path: Path, records: Iterable[Record]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from shiftbench.config import config_file as config
@@ -67,13 +67,15 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         raise UserError(f"{checkout.PACKAGE} is installed; make the crate in a checkout")
     composed = config.composed(config_file)
     plan = config.planned(composed)
-    refuse_other_code(results, plan, config_file)
+    stale = planned_files.stale(plan, results)
+    refuse_other_code(results, plan, config_file, stale)
     planned_files.refuse_incomplete(plan, results, study_copy.is_published(results))
     with scratch.beside(target) as folder:
         new = folder / "crate"
-        study_copy.publish(results, new)
-        _copy_runs(results, new)
-        _copy_streams(results, new)
+        study_copy.publish(results, new, None if study_copy.is_published(results) else plan)
+        runs = _runs(results, stale)
+        _copy_runs(runs, results, new)
+        _copy_streams(runs, results, new)
         _copy_code(new)
         _copy_config(composed, config_file, new)
         _copy_user_components(composed, config_file, new)
@@ -122,15 +124,22 @@ def refuse_changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> None:
         )
 
 
-def refuse_other_code(results: Path, plan: config.Config, config_file: Path) -> None:
-    """Raise UserError if studies or runs are not those of the config and the code here."""
+def refuse_other_code(
+    results: Path, plan: config.Config, config_file: Path, stale: Set[Path]
+) -> None:
+    """Raise UserError if studies or runs are not those of the config and the code here.
+
+    stale: files of runs that the config does not plan, which do not count.
+    """
     if unknown := [name for name in result_files.studies(results) if name not in plan.studies]:
         raise UserError(
             f"{results}: {config_file} has no study {', '.join(unknown)}; name the config of these"
             " results with --config"
         )
     unplanned = [
-        str(path) for path in _runs(results) if not _is_planned(plan, store_metadata.spec(path))
+        str(path)
+        for path in _runs(results, stale)
+        if not _is_planned(plan, store_metadata.spec(path))
     ]
     if unplanned:
         more = f" and {len(unplanned) - 1} more" if len(unplanned) > 1 else ""
@@ -156,18 +165,22 @@ def _is_planned(plan: config.Config, spec: specs.Spec) -> bool:
     return spec == (specs.with_choice(planned, spec["tuned"]) if "tuned" in spec else planned)
 
 
-def _runs(results: Path) -> list[Path]:
-    """Return the stores of all runs of finished studies, and of the warm-ups that they share."""
+def _runs(results: Path, stale: Set[Path]) -> list[Path]:
+    """Return the stores of all runs of finished studies, and of the warm-ups that they share.
+
+    stale: files to leave out.
+    """
     return [
         path
         for kind in (result_files.RUNS, result_files.WARM_UPS)
         for study in result_files.studies(results)
         for path in store_metadata.below(results / kind / study)
+        if path not in stale
     ]
 
 
-def _copy_runs(results: Path, crate: Path) -> None:
-    for store in _runs(results):
+def _copy_runs(runs: list[Path], results: Path, crate: Path) -> None:
+    for store in runs:
         _copy(store, crate / store.relative_to(results))
         path = result_files.cost_file(store)
         cost = atomic_files.read_json(path)
@@ -176,9 +189,9 @@ def _copy_runs(results: Path, crate: Path) -> None:
         atomic_files.write(crate / path.relative_to(results), f"{text}\n")
 
 
-def _copy_streams(results: Path, crate: Path) -> None:
+def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
     """Describe the streams of all runs, and copy those whose licence allows it."""
-    names = {store_metadata.spec(path)["stream"]["name"] for path in _runs(results)}
+    names = {store_metadata.spec(path)["stream"]["name"] for path in runs}
     for name in sorted(names):
         store = results / STREAMS / f"{name}{jobs.STORE}"
         is_open = licences.is_open(store_metadata.attributes(store)["licence"])

@@ -67,6 +67,15 @@ def refuse_incomplete(config: Config, results: Path, is_published: bool) -> None
         )
 
 
+def stale(config: Config, results: Path) -> frozenset[Path]:
+    """Return the files of runs and warm-ups that the config does not plan, or no longer."""
+    jobs_of = jobs.of_config(config, results, results.name)
+    planned = {Path(path) for job in jobs_of for path in job.outputs}
+    kinds = (result_files.RUNS, result_files.WARM_UPS)
+    there = {path for kind in kinds for path in (results / kind).rglob("[!.]*") if path.is_file()}
+    return frozenset(there - planned)
+
+
 def _runs(config: Config, results: Path) -> list[Path]:
     """Return the stores and costs of all runs of a config."""
     planned = jobs.of_config(config, results, results.name)

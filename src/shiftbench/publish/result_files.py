@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ VERIFIED = "verified"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = "runs", "warm-ups"
+NONE: frozenset[Path] = frozenset()
 OVERVIEW = "overview"
 """Part of the results, beside the studies, with the files about all of them."""
 
@@ -50,14 +52,14 @@ def of_study(results: Path, study: str) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in sorted(visible)}
 
 
-def costs(results: Path, study: str) -> list[dict[str, Any]]:
-    """Return the costs of the runs of a study; none in a published folder."""
-    return _costs(results / RUNS / study)
+def costs(results: Path, study: str, stale: Set[Path] = NONE) -> list[dict[str, Any]]:
+    """Return the costs of the runs of a study, but for stale ones; none in a published folder."""
+    return _costs(results / RUNS / study, stale)
 
 
-def costs_of_warm_ups(results: Path, study: str) -> list[dict[str, Any]]:
-    """Return the costs of the warm-ups of a study, also with other settings than today's."""
-    return _costs(results / WARM_UPS / study)
+def costs_of_warm_ups(results: Path, study: str, stale: Set[Path] = NONE) -> list[dict[str, Any]]:
+    """Return the costs of the warm-ups of a study, but for stale ones."""
+    return _costs(results / WARM_UPS / study, stale)
 
 
 def times(costs: list[dict[str, Any]]) -> dict[str, str]:
@@ -75,18 +77,18 @@ def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
     return {"spec": json.loads(attributes["spec"])} if "spec" in attributes else {}
 
 
-def instructions(results: Path, study: str) -> list[str]:
+def instructions(results: Path, study: str, stale: Set[Path] = NONE) -> list[str]:
     """Return the kinds of instructions of the runs of a study, portable or native, if known."""
-    if of_runs := costs(results, study):
+    if of_runs := costs(results, study, stale):
         return sorted({cost.get("instructions", "native") for cost in of_runs})
     return origin(study_folder(results, study)).get("instructions", [])
 
 
-def gpus(results: Path, study: str) -> dict[str, Any]:
+def gpus(results: Path, study: str, stale: Set[Path] = NONE) -> dict[str, Any]:
     """Return the GPUs of the jobs of a study, and their hours; empty without GPUs."""
     on_gpus = [
         cost
-        for cost in [*costs(results, study), *costs_of_warm_ups(results, study)]
+        for cost in [*costs(results, study, stale), *costs_of_warm_ups(results, study, stale)]
         if cost.get("device") == "gpu"
     ]
     if on_gpus:
@@ -101,8 +103,10 @@ def checksums(files: dict[str, Path]) -> str:
     return "".join(checksum.line(name, path) for name, path in sorted(files.items()))
 
 
-def changed(results: Path, study: str) -> list[Path]:
+def changed(results: Path, study: str, stale: Set[Path] = NONE) -> list[Path]:
     """Return the files of a study that changed or are gone since the workflow wrote them.
+
+    stale: files to leave out.
 
     According to the checksum file beside each, for files of the study, runs and warm-ups, and to
     the published list of checksums, if there is one. A file in the manifest without a checksum file
@@ -117,7 +121,7 @@ def changed(results: Path, study: str) -> list[Path]:
             paths.add(path)
     broken = [
         path
-        for path in paths
+        for path in paths - stale
         if not path.is_file() or manifest.sealed(path) != checksum.sha256(path)
     ]
     listed = folder / CHECKSUMS
@@ -159,6 +163,6 @@ def cost_file(store: Path) -> Path:
     return store.with_name(store.name.removesuffix(jobs.STORE) + records.COST)
 
 
-def _costs(folder: Path) -> list[dict[str, Any]]:
-    paths = sorted(folder.rglob(f"*{records.COST}"))
+def _costs(folder: Path, stale: Set[Path]) -> list[dict[str, Any]]:
+    paths = sorted({*folder.rglob(f"*{records.COST}")} - stale)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]

@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def publish(
     results, target
         Folders; `results` may be a published one.
     plan
-        The config of the results, which says which files each study has; None for published ones.
+        The config of the results, which says which files each study has, and which runs are stale;
+        None for published ones.
     dry_run
         Write nothing.
 
@@ -52,7 +54,9 @@ def publish(
     names = [name for name in result_files.parts(results) if name not in lacking]
     if not {*names} - {result_files.OVERVIEW}:
         raise UserError(f"{results}: no study is finished there; run the workflow first")
-    if broken := [str(path) for name in names for path in result_files.changed(results, name)]:
+    stale = planned_files.stale(plan, results) if plan else result_files.NONE
+    broken = [str(path) for name in names for path in result_files.changed(results, name, stale)]
+    if broken:
         raise UserError(
             f"{', '.join(broken)}: changed or gone since the workflow made it; start the workflow"
             " again, which makes it again. Nothing was published."
@@ -60,9 +64,10 @@ def publish(
     new = [name for name in names if not _is_unchanged(results, target, name)]
     code = commit()  # before anything is written, because git tracks published files
     for name in [] if dry_run else new:
-        _publish_study(results, target, name, code)
+        _publish_study(results, target, name, code, stale)
     for name in [] if dry_run else names:
-        _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
+        table = result_files.study_folder(target, name) / records.TABLE
+        _write_costs(results, name, table, stale)
     done = {name: "published" if name in new else "unchanged" for name in names}
     left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
     return dict(sorted((done | left_out).items()))
@@ -102,7 +107,7 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
     return result_files.checksums(ours) == result_files.checksums(published)
 
 
-def _publish_study(results: Path, target: Path, study: str, code: str) -> None:
+def _publish_study(results: Path, target: Path, study: str, code: str, stale: Set[Path]) -> None:
     files, place = result_files.of_study(results, study), result_files.study_folder(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
@@ -111,45 +116,47 @@ def _publish_study(results: Path, target: Path, study: str, code: str) -> None:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
         (new / result_files.CHECKSUMS).write_text(result_files.checksums(files), encoding="utf-8")
-        _write_provenance(results, study, code, new / PROVENANCE)
+        _write_provenance(results, study, code, new / PROVENANCE, stale)
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
 
 
-def _write_costs(results: Path, study: str, target: Path) -> None:
+def _write_costs(results: Path, study: str, target: Path, stale: Set[Path]) -> None:
     """Write the cost of each run, from which `plan` estimates, unless costs are there already."""
-    costs = records.of_study(results, study)
+    costs = records.of_study(results, study, stale)
     if costs and not target.exists():
         records.write(target, costs)
 
 
-def _write_provenance(results: Path, study: str, code: str, target: Path) -> None:
+def _write_provenance(results: Path, study: str, code: str, target: Path, stale: Set[Path]) -> None:
     """Write the provenance of a study, or copy it if `results` is itself a published folder."""
     published = result_files.study_folder(results, study) / PROVENANCE
     if published.exists():
         shutil.copyfile(published, target)
         return
-    origin = json.dumps(provenance(results, study, code), indent=1, sort_keys=True)
+    origin = json.dumps(provenance(results, study, code, stale), indent=1, sort_keys=True)
     target.write_text(origin + "\n", encoding="utf-8")
 
 
-def provenance(results: Path, study: str, code: str) -> dict[str, Any]:
+def provenance(
+    results: Path, study: str, code: str, stale: Set[Path] = result_files.NONE
+) -> dict[str, Any]:
     """Return commit, number of runs, cost, times, processors, GPUs and versions of a study.
 
     Also the spec of its scores: methods with all settings, metrics, digest of the code. code: the
-    commit, see `commit`.
+    commit, see `commit`. stale: files of runs that the config does not plan, which do not count.
     """
-    costs = result_files.costs(results, study)
-    all_costs = [*costs, *result_files.costs_of_warm_ups(results, study)]
+    costs = result_files.costs(results, study, stale)
+    all_costs = [*costs, *result_files.costs_of_warm_ups(results, study, stale)]
     return {
         "commit": code,
         "runs": len(costs),
         "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
         "processors": sorted({cost["processor"] for cost in all_costs}),
-        "instructions": result_files.instructions(results, study),
+        "instructions": result_files.instructions(results, study, stale),
         "versions": costs[0]["versions"] if costs else {},
-        **result_files.gpus(results, study),
+        **result_files.gpus(results, study, stale),
         **result_files.times(all_costs),
         **result_files.spec_of_scores(results, study),
     }
