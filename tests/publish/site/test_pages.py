@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.site import (
     attachments,
@@ -394,6 +396,23 @@ def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
         "NGVI has the best average_cumulative_loss on 3 of 6 streams, OGA on 2"
     )
     assert all(text.endswith(".") and text.count(". ") == 0 for text in said.values())
+
+
+def test_equal_scores_lead_together_and_none_of_them_is_behind(found: collect.Results) -> None:
+    study = next(one for one in found.studies if one.place == "cpu/annotated-series")
+    cell = ranking.rank("series", {"a": np.ones(1), "b": np.ones(1), "c": np.zeros(1)}, "cover")
+    known = standings.Standings("cover", {"series": cell}, [])
+    states = {name: known.of_learner(name).state for name in "abc"}
+    assert states == {"a": standings.BEST, "b": standings.TIED, "c": standings.UNKNOWN}
+    said = standings.finding(study, standings.of(study, found.library))
+    assert "with equal scores count for each" in said
+    assert "one seed cannot compare methods" in said
+
+
+def test_a_study_is_ranked_by_the_metric_of_its_situation(found: collect.Results) -> None:
+    study = next(one for one in found.studies if one.place == "cpu/alarm-curves")
+    said = standings.finding(study, standings.of(study, found.library, "alarm_area"))
+    assert said.startswith("Shiryaev-Roberts has the best alarm_area")
 
 
 @pytest.mark.long

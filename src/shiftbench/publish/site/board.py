@@ -88,7 +88,7 @@ def of(results: Results, known: Mapping[str, Standings], decided: Sequence[Decid
             method = column.study.method(learner)
             if method not in results.library.methods:
                 continue
-            label = str(results.library.methods[method].data["label"])
+            label = column.study.label(learner)
             methods.setdefault(label, method)
             # Learners are best first: the first of a label is its best.
             by_label.setdefault(label, {}).setdefault(column.title, _cell(column, learner))

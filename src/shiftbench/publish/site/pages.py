@@ -94,8 +94,12 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
     library = charts.start_library()
-    ranked = {study.place: standings.of(study, results.library) for study in results.studies}
     decided = situations.of(results)
+    metrics = {one.study.place: one.entry.metric for one in reversed(decided)}  # of its first one
+    ranked = {
+        study.place: standings.of(study, results.library, metrics.get(study.place))
+        for study in results.studies
+    }
     common: dict[str, Any] = {
         "results": results,
         "findings": {

@@ -18,8 +18,8 @@ from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
 
-NAMED = 3
-"""Largest number of tied learners that a sentence names."""
+NAMED, LEADING = 3, 4
+"""Largest numbers of tied learners, and of others that lead on some streams, that are named."""
 BEST, TIED, UNCLEAR, BEHIND = "best", "as good", "unclear", "behind"
 UNKNOWN, BOUND = "not compared", "bound"
 
@@ -70,11 +70,11 @@ class Standings(NamedTuple):
         return Standing(float(np.mean(ranks)), most, _state(learner, having))
 
 
-def of(study: SiteStudy, library: Library) -> Standings:
-    """Return the standings of a study."""
+def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standings:
+    """Return the standings of a study by a metric; None: by the first that says what is better."""
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]
-    metric = ranking.metric(study.metrics)
+    metric = metric or ranking.metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
     cells = {}
@@ -132,7 +132,7 @@ def resolved(study: SiteStudy, cell: StreamRanking) -> str:
 
 
 def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> str:
-    best = Counter(study.label(cell.leader) for cell in cells if cell.leader)
+    best = Counter(study.label(name) for cell in cells for name in _leaders(cell))
     (first, times), *others = best.most_common()
     if not any(cell.leads for cell in cells):
         means = [float(np.nanmean(cell.scores[cell.leader])) for cell in cells if cell.leader]
@@ -140,20 +140,32 @@ def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> 
         return f"{first} has {metric} {low} to {high} on {len(cells)} streams"
     also = [f"{name} on {count}" for name, count in others]
     more = "" if not also else f", {listed(also)}"
-    if len(also) > NAMED:
+    if len(also) > LEADING:
         more = f", {len(also)} others on the rest"
+    shared = sum(len(_leaders(cell)) > 1 for cell in cells)
+    equal = f" ({shared} with equal scores count for each)" if shared else ""
+    opening = f"{first} has the best {metric} on {times} of {len(cells)} streams{more}{equal}"
+    if not any(len(values) > 1 for cell in cells for values in cell.scores.values()):
+        return f"{opening}; one seed cannot compare methods"
     clear = sum(cell.resolved for cell in cells)
     where = {0: "none", len(cells): "all"}.get(clear, str(clear))
-    return (
-        f"{first} has the best {metric} on {times} of {len(cells)} streams{more};"
-        f" the best is significantly better than all others on {where} of them"
-    )
+    return f"{opening}; the best is significantly better than all others on {where} of them"
+
+
+def _leaders(cell: StreamRanking) -> list[str]:
+    """Return the learners with the best mean on a stream: several where their scores are equal."""
+    if cell.leader is None:
+        return []
+    best = cell.scores[cell.leader]
+    return [name for name, values in cell.scores.items() if np.array_equal(values, best, True)]
 
 
 def _state(learner: str, cells: list[StreamRanking]) -> str:
     """Return the state of a learner on the streams that have it."""
     if all(cell.leader == learner for cell in cells):
         return BEST
+    if all(learner in _leaders(cell) for cell in cells):
+        return TIED
     leads = [cell.leads[learner] for cell in cells if learner in cell.leads]
     if any(lead.resolved for lead in leads):
         return BEHIND
