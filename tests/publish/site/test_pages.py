@@ -398,19 +398,19 @@ def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
     assert all(text.endswith(".") and text.count(". ") == 0 for text in said.values())
 
 
-def test_equal_scores_lead_together_and_none_of_them_is_behind(found: collect.Results) -> None:
-    study = next(one for one in found.studies if one.place == "cpu/annotated-series")
+def test_equal_scores_lead_together_and_none_of_them_is_behind(tmp_path: Path) -> None:
     cell = ranking.rank("series", {"a": np.ones(1), "b": np.ones(1), "c": np.zeros(1)}, "cover")
     known = standings.Standings("cover", {"series": cell}, [])
     states = {name: known.of_learner(name).state for name in "abc"}
     assert states == {"a": standings.BEST, "b": standings.TIED, "c": standings.UNKNOWN}
-    said = standings.finding(study, standings.of(study, found.library))
+    said = _finding(copied(tmp_path, "cpu/annotated-series"))
     assert "with equal scores count for each" in said
     assert "one seed cannot compare methods" in said
 
 
-def test_a_study_is_ranked_by_the_metric_of_its_situation(found: collect.Results) -> None:
-    study = next(one for one in found.studies if one.place == "cpu/alarm-curves")
+def test_a_study_is_ranked_by_the_metric_of_its_situation(tmp_path: Path) -> None:
+    found = collect.collect(copied(tmp_path, "cpu/alarm-curves"))
+    (study,) = found.studies
     said = standings.finding(study, standings.of(study, found.library, "alarm_area"))
     assert said.startswith("Shiryaev-Roberts has the best alarm_area")
 
