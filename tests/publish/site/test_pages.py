@@ -23,7 +23,6 @@ from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.site import (
     attachments,
-    board,
     charts,
     collect,
     method_styles,
@@ -33,6 +32,7 @@ from shiftbench.publish.site import (
     snippet,
     standings,
     study_page,
+    verdict_counts,
 )
 from tests.checkout import PUBLISHED
 from tests.publish.site import html
@@ -237,11 +237,24 @@ def test_the_board_has_the_scores_of_the_study_that_decides(
     assert shown["Deep ensemble"][1].text == f"{uci['mean'].mean():.3g}★ best"
 
 
-def test_results_of_no_situation_have_a_column_for_each_large_study(found: collect.Results) -> None:
-    ranked = {one.place: standings.of(one, found.library) for one in found.studies}
-    titles = [one.title for one in board.of(found, ranked, []).columns]
-    assert titles[0] == "permuted-mnist", "the tuned one"
-    assert set(titles) <= {one.name for one in found.studies} and len(titles) > 2
+def test_the_start_page_of_results_that_decide_no_situation_shows_each_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_bundle(monkeypatch)
+    monkeypatch.setattr(snippet, "of", lambda *_: None)
+    results = copied(tmp_path / "results", "embedded/online-regret", "embedded/permuted-digits")
+    found = pages.write(results / "embedded", tmp_path / "site")
+    start = html.read(tmp_path / "site/index.html")
+    assert start.one("h1").text == "Results of embedded"
+    assert [one.text for one in start.all("h2")][:2] == [one.planned.title for one in found.studies]
+    said = [standings.finding(one, standings.of(one, found.library)) for one in found.studies]
+    assert all(text in start.one("main").text for text in said)
+    assert len(start.all("img")) == 2, "the first figure of each"
+    judged = {one.key for one in verdict_counts.of(found) if one.judged and one.key in FIVE}
+    lines = start.one("ul", class_="holds").all("li") if judged else []
+    assert {one.all("a")[0].attributes["href"] for one in lines} == {
+        f"papers/{key}.html" for key in judged
+    }
 
 
 def test_situations_are_those_of_the_documentation(

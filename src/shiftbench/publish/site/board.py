@@ -1,12 +1,11 @@
 """The board of the start page: methods by question, with the scores that decide each question.
 
-A question is a situation of docs/situations.yaml. Results without any have a column for each of
-their largest studies instead, tuned ones first.
+A question is a situation of docs/situations.yaml.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,10 +61,13 @@ class BoardCell(NamedTuple):
 
 
 class BoardRow(NamedTuple):
-    """Methods of one label, such as VCL on images and on words; method: the first, for a link."""
+    """Methods of one label, such as VCL on images and on words.
+
+    method: the first that is one of the library's, for a link; None without.
+    """
 
     label: str
-    method: str
+    method: str | None
     cells: Mapping[str, BoardCell]
 
 
@@ -80,19 +82,18 @@ def of(results: Results, known: Mapping[str, Standings], decided: Sequence[Decid
     """Return the board of results. known: standings by study; decided: situations."""
     columns = [_column(one, known) for one in decided if one.entry.question]
     columns.sort(key=lambda one: one.study.planned.tuning is None)
-    columns = (columns or list(_largest(results, known)))[:COLUMNS]
+    columns = columns[:COLUMNS]
     by_label: dict[str, dict[str, BoardCell]] = {}
     methods: dict[str, str] = {}
     for column in columns:
         for learner in column.ranking.scores:
             method = column.study.method(learner)
-            if method not in results.library.methods:
-                continue
             label = column.study.label(learner)
-            methods.setdefault(label, method)
+            if method in results.library.methods:
+                methods.setdefault(label, method)
             # Learners are best first: the first of a label is its best.
             by_label.setdefault(label, {}).setdefault(column.title, _cell(column, learner))
-    rows = [BoardRow(label, methods[label], cells) for label, cells in by_label.items()]
+    rows = [BoardRow(label, methods.get(label), cells) for label, cells in by_label.items()]
     return Board(columns, sorted(rows, key=_place))
 
 
@@ -103,36 +104,13 @@ def _place(row: BoardRow) -> tuple[int, int, int]:
 
 
 def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
-    entry, bounds = one.entry, known[one.study.place].bounds
-    return _ranked(
-        entry.question, one.study, one.streams, entry.metric, bounds, measured=entry.measured
-    )
-
-
-def _largest(results: Results, known: Mapping[str, Standings]) -> Iterator[Column]:
-    """Yield a column for each study with a leading metric, tuned and large ones first."""
-    studies = sorted(
-        results.studies, key=lambda one: (one.planned.tuning is None, -len(one.learners))
-    )
-    for study in studies:
-        found = known[study.place]
-        if found.metric and (streams := [name for name, one in found.cells.items() if one.scores]):
-            yield _ranked(study.name, study, streams[:1], found.metric, found.bounds)
-
-
-def _ranked(
-    title: str,
-    study: SiteStudy,
-    streams: list[str],
-    metric: str,
-    bounds: list[str],
-    measured: str = "",
-) -> Column:
-    scores = situations.scores(study, streams, metric)
+    entry, study, bounds = one.entry, one.study, known[one.study.place].bounds
+    scores = situations.scores(study, one.streams, entry.metric)
     scores = {name: values for name, values in scores.items() if name not in bounds}
-    found = ranking.rank(title, scores, metric)
-    words = measured or metric.replace("_", " ")
-    return Column(title, study, streams, metric, words, Standings(metric, {title: found}, bounds))
+    found = ranking.rank(entry.question, scores, entry.metric)
+    words = entry.measured or entry.metric.replace("_", " ")
+    standings = Standings(entry.metric, {entry.question: found}, bounds)
+    return Column(entry.question, study, one.streams, entry.metric, words, standings)
 
 
 def _cell(column: Column, learner: str) -> BoardCell:

@@ -38,6 +38,7 @@ from shiftbench.publish.site import (
     study_page,
     verdict_counts,
 )
+from shiftbench.publish.site.attachments import SiteFigure
 from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
@@ -49,6 +50,8 @@ MARK = "assets/site.css"
 """A folder with this file is a site, which a new one may replace."""
 PICTURED = "Unannounced shifts"
 """The question whose scores the start page draws."""
+ILLUSTRATED = 5
+"""Largest number of studies of which the start page of a user's results shows a figure."""
 STATE_SIGNS = {standings.BEST: "★", standings.TIED: "≈", standings.UNCLEAR: "?"}
 """Signs behind scores and ranks."""
 VERDICT_MARKS = {
@@ -95,9 +98,9 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
     library = charts.start_library()
     decided = situations.of(results)
-    metrics = {one.study.place: one.entry.metric for one in reversed(decided)}  # of its first one
+    metrics = situations.metrics()
     ranked = {
-        study.place: standings.of(study, results.library, metrics.get(study.place))
+        study.place: standings.of(study, results.library, metrics.get(study.name))
         for study in results.studies
     }
     common: dict[str, Any] = {
@@ -113,7 +116,6 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
         "documentation": documentation,
     }
     write = _Writer(site, common)
-    write("index.html", "index.html", **_start(results, ranked, decided, common["counted_papers"]))
     for template in ("papers", "methods", "datasets"):
         write(f"{template}.html", f"{template}.html")
     if decided:
@@ -121,7 +123,14 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
     if others:
         boards, unplaced = leaderboard.boards(results, ranked, others)
         write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
-    _write_configs(write, results, ranked, common["cells"])
+    figures = _write_configs(write, results, ranked, common["cells"])
+    leading = [one for one in common["counted_papers"] if one.key in FIVE]
+    if decided:
+        write("index.html", "index.html", papers=leading, **_start(results, ranked, decided))
+    else:  # results of a user, or of a small config
+        judged = [one for one in leading if one.judged]
+        values = {"figures": figures, "illustrated": ILLUSTRATED}
+        write("own-results.html", "index.html", papers=judged, **values)
     _write_papers(write, results, decided, common["counted_papers"])
     for name in results.library.methods:
         write("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
@@ -149,10 +158,7 @@ class _Writer:
 
 
 def _start(
-    results: Results,
-    ranked: Mapping[str, Standings],
-    decided: Sequence[Decided],
-    counts: Sequence[PaperCounts],
+    results: Results, ranked: Mapping[str, Standings], decided: Sequence[Decided]
 ) -> dict[str, Any]:
     found = board.of(results, ranked, decided)
     shown = next((one for one in found.columns if one.title == PICTURED), None)
@@ -161,7 +167,6 @@ def _start(
         "board": found,
         "picture": picture.of(shown) if shown else None,
         "pictured": shown and shown.study,
-        "leading_papers": [one for one in counts if one.key in FIVE],
     }
 
 
@@ -170,8 +175,11 @@ def _write_configs(
     results: Results,
     ranked: Mapping[str, Standings],
     cells: dict[str, dict[str, matrix.MatrixCell]],
-) -> None:
-    """Write the studies of each config: their list, their pages, and the table of methods."""
+) -> dict[str, list[SiteFigure]]:
+    """Write the studies of each config: their list, their pages, and the table of methods.
+
+    Returns the figures of each study.
+    """
     ranks = "Average ranks of methods over streams, 1 is best; a bar joins methods not separated"
     groups = matrix.groups(results, cells)
     for plan in results.plans:
@@ -188,10 +196,13 @@ def _write_configs(
                 for path in (results.figures if last else ())
             ],
         )
+    shown = {}
     for study in results.studies:
         content = _study(study, ranked[study.place], results, write.site)
         write("study.html", f"studies/{study.place}.html", **content)
         write("study-details.html", f"studies/{study.place}-details.html", **content)
+        shown[study.place] = content["figures"]
+    return shown
 
 
 def _write_papers(

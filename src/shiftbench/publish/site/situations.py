@@ -42,6 +42,12 @@ def of(results: Results) -> list[Decided]:
     ]
 
 
+def metrics() -> dict[str, str]:
+    """Return the metric that decides about a study, by its name; of its first situation."""
+    entries = which_method.load(checkout.HOME)
+    return {one.study.partition("/")[2]: one.metric for one in reversed(entries)}
+
+
 def scores(study: SiteStudy, streams: list[str], metric: str) -> Scores:
     """Return the mean score over streams [seed] of each learner."""
     return which_method.mean_over_streams([study.by_seed(name, metric) for name in streams])

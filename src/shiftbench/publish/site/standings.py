@@ -71,10 +71,13 @@ class Standings(NamedTuple):
 
 
 def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standings:
-    """Return the standings of a study by a metric; None: by the first that says what is better."""
+    """Return the standings of a study by a metric.
+
+    Without scores by it, or None: by the first metric that says what is better.
+    """
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]
-    metric = metric or ranking.metric(study.metrics)
+    metric = metric if metric in study.metrics else ranking.metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
     cells = {}
@@ -126,7 +129,7 @@ def resolved(study: SiteStudy, cell: StreamRanking) -> str:
     if not tied:
         return f"significantly better than all others over {seeds} seeds"
     if len(tied) == len(cell.leads):
-        return f"significantly better than no other over {seeds} seeds"
+        return f"not significantly better than any other over {seeds} seeds"
     names = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
     return f"significantly better than all but {names} over {seeds} seeds"
 
