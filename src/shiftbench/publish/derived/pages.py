@@ -131,8 +131,9 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
     heads = [kind.removeprefix("budget ") for kind in kinds]  # so that a line fits on a screen
     table = _table(["paper", *heads], lines)
     return (
-        f"{table}\n\nEach number counts claims; in brackets, the comparisons that test them. Mixed:"
-        " the comparisons of a claim disagree."
+        f"{table}\n\nThe first number counts claims. The number in brackets counts comparisons: a"
+        " claim has one for each study and stream that can test it. Mixed: the comparisons of a"
+        " claim disagree."
     )
 
 
@@ -170,11 +171,13 @@ def configs(root: Path, published: PublishedResults) -> str:
 
 def situations(root: Path, published: PublishedResults) -> str:
     """Return a heading and a table of the methods that lead, for each situation."""
-    return "\n\n".join(
-        f"## {one.situation}\n\n{one.judged}\n\n"
-        + _table(which_method.HEAD, [list(line) for line in one.lines], numbers=False)
-        for one in which_method.situations(root, published)
-    )
+    sections = []
+    for one in which_method.situations(root, published):
+        config, _, name = one.study.partition("/")
+        table = _table(which_method.HEAD, [list(line) for line in one.lines], numbers=False)
+        said = f"{one.judged} Study: `{name}` ({config})."
+        sections.append(f"## {one.situation}\n\n{said}\n\n{table}")
+    return "\n\n".join(sections)
 
 
 def works(root: Path, published: PublishedResults) -> str:

@@ -65,11 +65,12 @@ class Line(NamedTuple):
 class Ranked(NamedTuple):
     """A situation with its lines: methods that keep no rows of earlier tasks, and those that do.
 
-    judged: the score that decides, the seeds, and whether settings were tuned, in words. rankings:
-    of the methods of each line.
+    study: as CONFIG/STUDY. judged: the score that decides, the seeds, and whether settings were
+    tuned, in words. rankings: of the methods of each line.
     """
 
     situation: str
+    study: str
     judged: str
     lines: list[Line]
     rankings: list[StreamRanking]
@@ -120,7 +121,7 @@ def ranked(situation: Situation, study: Study, by_stream: Sequence[Scores]) -> R
         f" {seeds} {'seeds' if seeds > 1 else 'seed, so no test'};"
         f" {'tuned' if study.tuning else 'published settings, not tuned'}."
     )
-    return Ranked(situation.situation, judged, lines, rankings)
+    return Ranked(situation.situation, situation.study, judged, lines, rankings)
 
 
 def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, list[str]]) -> Line:
