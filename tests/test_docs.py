@@ -177,7 +177,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert "Results: results/embedded/site/index.html\n" in said["make run"]
     assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
-    assert (results / "visits/studies/changes/figures/changepoints.png").exists()
+    assert (results / "first/studies/changes/figures/changepoints.png").exists()
     assert (results / "visits/studies/visits/figures/changepoints.png").exists()
     assert "passes learners smoothing" in said[f"{OURS} test mine/my_parts"]
     steps = summary(checkout, "mine", "steps")
@@ -201,7 +201,7 @@ def test_every_command_of_the_docs(checkout):
     assert "size: 2 " in said[f"{OURS} show vbs-k2 --study toy-step"]
     fitting = said[f"{OURS} list learners --for digits"]
     assert "\nvogn" in fitting and "gaussian-mean" not in fitting
-    few_rows = summary(checkout, "mine", "few-rows")
+    few_rows = summary(checkout, "few-rows", "few-rows")
     assert list(few_rows) == ["oga", "svb-constant", "vbs-svb", "vbs-svb-k2"]
     assert all(0 < row["average_cumulative_loss"] < 1 for row in few_rows.values())
     assert few_rows["vbs-svb-k2"]["shift_recall"] > 0
