@@ -78,3 +78,12 @@ def test_score_table_of_any_study_states_units():
     table = score_table.tabulate(stores.toy_study())
     assert "log_predictive (nats per observation)" in table.columns
     assert table["learner"].tolist() == ["vbs-k1", "vbs-k2", "vbs-k2-bayes"]
+
+
+def test_score_table_shows_digits_of_small_scores():
+    stream = stores.image_stream()
+    run = stores.image_run(stream, "vcl", 0.8)
+    run["score"].loc[{"metric": "accuracy"}] = 3.14e-4
+    study = stores.study("images", stream, stores.IMAGE_METRICS, [run])
+    (cell,) = score_table.tabulate(study)["accuracy"]
+    assert cell == "0.00031 [0.00031, 0.00031]"

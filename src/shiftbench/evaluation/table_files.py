@@ -10,20 +10,16 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.evaluation.output_files import write_together
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.paper_numbers import PaperNumber
 
 
-def interval(mean: float, low: float, high: float, decimals: int = 3) -> str:
-    """Return "mean [low, high]", without the interval where it is NaN."""
-    text = f"{mean:.{decimals}f}"
-    return text if np.isnan(low) else f"{text} [{low:.{decimals}f}, {high:.{decimals}f}]"
-
-
-def mean_over_seeds(scores: np.ndarray, metric: str, factor: float = 1, decimals: int = 3) -> str:
+def mean_and_interval(scores: np.ndarray, metric: str, factor: float = 1, decimals: int = 3) -> str:
     """Return "mean [low, high]" of scores [seed], times `factor`; empty without a score."""
     of_seeds = statistics.interval(scores, statistics.bounds(metric)).times(factor)
-    return interval(of_seeds.mean, of_seeds.low, of_seeds.high, decimals) if of_seeds.n else ""
+    if not of_seeds.n:
+        return ""
+    return units.interval(of_seeds.mean, of_seeds.low, of_seeds.high, units.decimals(decimals))
 
 
 def published_percent(number: PaperNumber | None) -> str:

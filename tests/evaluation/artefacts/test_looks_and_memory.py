@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -126,10 +127,25 @@ def test_the_gap_is_written_beside_each_name(study):
 
 def test_names_beside_lines_do_not_cover_each_other(study):
     heights = plasticity._apart([0.5, 0.5, 0.9, 0.51])
-    assert np.diff(np.sort(heights)).min() > 0.95 * plasticity.GAP
-    assert heights[2] == 0.9
+    assert np.diff(np.sort(heights)).min() == pytest.approx(plasticity.GAP)
+    assert np.argsort(heights).tolist() == [0, 1, 3, 2]
+    assert heights[2] == pytest.approx(0.9)
     axes = plasticity.draw(study).get_axes()[0]
     assert len(axes.get_lines()) == len(study.learners)
     (line, *_) = axes.get_lines()
     expected = 100 * (looks(0.5)[:, 0, :, 0]).mean()
     assert line.get_ydata() == pytest.approx([expected] * TASKS)
+
+
+def test_names_beside_lines_stay_in_the_panel():
+    heights = plasticity._apart([-0.01, 0.0, 0.99, 1.0])
+    assert min(heights) >= 0 and max(heights) <= 1
+
+
+def test_one_seed_has_no_interval_beside_its_line():
+    one = continual_stores.study(["vcl"], seeds=1, metrics=["accuracy", "plasticity_slope"])
+    (axes, _) = plasticity.draw(one).get_axes()
+    head = [text.get_text() for text in axes.texts if text.get_text()]
+    assert "nan" not in " ".join(head)
+    assert any(re.fullmatch(r"\d+\.\d", text) for text in head)
+    assert any(re.fullmatch(r"[+-]\d+\.\d", text) for text in head)

@@ -1,4 +1,4 @@
-"""The unit of errors: the data's, or standard deviations if a user's data are scaled."""
+"""Text of scores, and the unit of errors: standard deviations if a user's data are scaled."""
 
 from __future__ import annotations
 
@@ -41,3 +41,36 @@ def test_each_series_has_its_own_standard_deviation():
     found = found.assign_coords(series=["a", "b"]).assign_attrs(stream("mine.csv").attrs)
     told = units.sentence({"own": found}, ["squared_error"])
     assert told == "Errors are in standard deviations (a: 2, b: 300)"
+
+
+def test_fractions_are_shown_in_percent_and_other_scores_with_digits():
+    assert units.text("accuracy", 0.98765) == "98.8"
+    assert units.text("accuracy", 0.98765, units.LONG) == "98.77"
+    assert units.text("nll", 1.23456) == "1.23"
+    assert units.text("nll", 1.23456, units.LONG) == "1.235"
+    assert units.text("nll", 0.5, sign="+") == "+0.5"
+    assert units.text("accuracy", -0.0001, sign="+") == "+0.0"
+    assert units.text("accuracy", np.nan) == units.text("nll", np.nan) == ""
+
+
+def test_an_interval_of_one_seed_is_its_mean():
+    assert units.interval(0.5, 0.25, 0.75, units.decimals(2)) == "0.50 [0.25, 0.75]"
+    assert units.interval(0.5, np.nan, np.nan, units.decimals(2)) == "0.50"
+    assert units.ends(np.nan, np.nan, str) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (3e-4, "0.0003"),
+        (-3.21e-5, "-3.2e-05"),
+        (0.00949, "0.0095"),
+        (0.00951, "0.010"),
+        (0.1, "0.100"),
+        (12.0, "12.000"),
+        (0.0, "0.000"),
+        (-1.4e-17, "0.000"),
+    ],
+)
+def test_a_number_that_three_decimals_hide_has_two_digits(value, shown):
+    assert units.exact(value) == shown

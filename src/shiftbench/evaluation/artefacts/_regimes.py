@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import comparison, ranking, statistics, units
+from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -79,17 +79,6 @@ def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
     """Return how much better `first` is than `second`, scores [seed] each, paired by seed."""
     pair = ranking.upwards(metric, first, second)
     return statistics.paired_difference(*pair, statistics.bounds(metric))
-
-
-def number(metric: str, value: float, sign: str = "") -> str:
-    """Return a score as displayed or, with sign "+", a difference."""
-    return f"{units.factor(metric) * value:{sign}z{'.1f' if units.factor(metric) > 1 else '.3g'}}"
-
-
-def ends(metric: str, of: Interval) -> str:
-    """Return "[low, high]" as displayed; empty without an interval."""
-    unknown = np.isnan(of.low)
-    return "" if unknown else f"[{number(metric, of.low)}, {number(metric, of.high)}]"
 
 
 def _text(value: Any) -> str:

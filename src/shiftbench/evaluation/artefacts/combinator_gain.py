@@ -125,7 +125,7 @@ def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) 
     for place, line in enumerate(lines):
         if line.outer is None:
             mean = statistics.interval(study.score(stream, line.alone, metric)).mean
-            text = f"{100 * mean:.1f} %" if percent else f"{mean:.3g}"
+            text = f"{units.text(metric, mean)}{' %' if percent else ''}"
             at = axes.get_yaxis_transform()
             axes.text(0.01, place, text, transform=at, va="center", size=8, weight="bold")
             axes.axhline(place - 0.5, color="0.9", lw=0.8)

@@ -86,14 +86,14 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scratch = _continual.forgets(study, stream, learner)
     average = _at_end(study, stream, learner, _continual.METRIC)
     further = {
-        metric: table_files.mean_over_seeds(
+        metric: table_files.mean_and_interval(
             _at_end(study, stream, learner, metric), metric, factor, decimals
         )
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
     percent = {
-        metric: table_files.mean_over_seeds(study.score(stream, learner, metric), metric, 100, 2)
+        metric: table_files.mean_and_interval(study.score(stream, learner, metric), metric, 100, 2)
         for metric in (LEARNT, *TRANSFERS)
         if metric in study.metrics
     }
@@ -109,7 +109,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
         "learner": study.label(learner),
         **memory,
         "tuned": _tuned(study.tuned(stream, learner)),
-        "acc": table_files.mean_over_seeds(average, _continual.METRIC, 100, 2),
+        "acc": table_files.mean_and_interval(average, _continual.METRIC, 100, 2),
         **percent,
         **further,
         "runs": statistics.interval(average).n,

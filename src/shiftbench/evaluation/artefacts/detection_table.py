@@ -27,6 +27,7 @@ from shiftbench.evaluation.scoring import (
     ranking,
     statistics,
     survival,
+    units,
 )
 from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -240,7 +241,7 @@ def _cell(row: pd.Series, name: str) -> str:
     if np.isnan(mean):
         return ""
     of_rate = name in ("false_alarm_rate", MEDIAN)
-    text = table_files.interval(mean, low, high, 1 if of_rate else 3)
+    text = units.interval(mean, low, high, units.decimals(1 if of_rate else 3))
     return text if not name.endswith(OVER) else f"{text}, {verdict(mean, row[f'{name}_p'])}"
 
 

@@ -5,6 +5,8 @@ For any study: learners are ordered by the mean of its leading metric, best firs
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -24,6 +26,7 @@ COLUMNS = (
     "smallest",
     "seeds",
 )
+PRECISION = units.Precision(decimals=2, digits=3)
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
@@ -78,23 +81,21 @@ def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarra
 
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
     scores = {name: study.score(stream, name, metric) for name in study.learners}
-    factor = units.factor(metric)
     return [
-        (stream, study.label(pair.better), study.label(pair.worse), *_cells(pair, factor))
+        (stream, study.label(pair.better), study.label(pair.worse), *_cells(pair, metric))
         for pair in neighbours.pairs(scores, metric)
     ]
 
 
-def _cells(pair: Pair, factor: int) -> tuple[object, ...]:
-    mean, _, low, high, n = pair.compared.difference.times(factor)
-    number = "{:.2f}" if factor > 1 else "{:.3g}"
-    ends = "" if np.isnan(low) else f" [{number.format(low)}, {number.format(high)}]"
+def _cells(pair: Pair, metric: str) -> tuple[object, ...]:
+    mean, _, low, high, n = pair.compared.difference
+    shown = partial(units.text, metric, precision=PRECISION)
     return (
-        number.format(mean) + ends if n else "",
+        units.interval(mean, low, high, shown),
         _formatted(pair.p, "{:.3g}"),
         "yes" if pair.resolved else "no",
         _formatted(pair.compared.equivalent, "{:.2f}"),
-        _formatted(factor * pair.compared.smallest, number),
+        shown(pair.compared.smallest),
         n,
     )
 

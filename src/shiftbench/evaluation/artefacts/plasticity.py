@@ -14,7 +14,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.metrics import plasticity
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -127,8 +127,8 @@ def _name_lines(
         colour = highlights.readable(style["color"]) if name in coloured else figure_style.MUTED
         words = (
             study.label(name),
-            f"{mean.mean:.1f} [{mean.low:.1f}, {mean.high:.1f}]",
-            f"{slope.mean:+.1f} [{slope.low:+.1f}, {slope.high:+.1f}]",
+            units.interval(mean.mean, mean.low, mean.high, units.decimals(1)),
+            units.interval(slope.mean, slope.low, slope.high, "{:+.1f}".format),
         )
         axes.annotate(
             words[0],
@@ -150,14 +150,8 @@ def _name_lines(
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """Return heights at least GAP apart, in the same order, each near its own."""
+    """Return heights at least GAP apart, in the same order, each as near its own as possible."""
     order = np.argsort(heights, kind="stable")
-    placed = np.array(heights)[order]
-    for _ in range(200):
-        for i in range(1, len(placed)):
-            if (lack := GAP - (placed[i] - placed[i - 1])) > 0:
-                placed[i - 1] -= lack / 2
-                placed[i] += lack / 2
-    result = np.empty(len(placed))
-    result[order] = placed
-    return result.tolist()
+    placed = np.empty(len(heights))
+    placed[order] = highlights.spread(np.array(heights)[order], GAP)
+    return placed.tolist()

@@ -9,8 +9,7 @@ from __future__ import annotations
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -56,7 +55,7 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
         "stream": stream,
         "metric": f"{metric} ({unit})" if unit else metric,
         "learner": study.label(learner),
-        "ours": table_files.interval(ours.mean, ours.low, ours.high, decimals=4),
+        "ours": units.interval(ours.mean, ours.low, ours.high, units.decimals(4)),
         "paper": "" if paper is None else f"{paper:.4g}",
         # Adding 0 turns -0 into 0.
         "difference": "" if paper is None else f"{round(ours.mean - paper, 4) + 0:+.4f}",

@@ -54,7 +54,7 @@ def caption(study: StudyResults) -> str:
 def _of_learner(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     names = {"words": RATE, "error": ERROR, "of_binning": AT_RATE}
     scores = {
-        column: table_files.mean_over_seeds(study.score(stream, learner, metric), metric)
+        column: table_files.mean_and_interval(study.score(stream, learner, metric), metric)
         for column, metric in names.items()
     }
     return {"stream": stream, "learner": study.label(learner), **scores, "as_printed": ""}

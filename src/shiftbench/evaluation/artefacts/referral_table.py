@@ -75,7 +75,7 @@ def caption(study: StudyResults) -> str:
 def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     areas = [name for name in AREAS if name in study.metrics]
     cells = {
-        name: table_files.mean_over_seeds(
+        name: table_files.mean_and_interval(
             study.score(stream, learner, name), name, factor, decimals
         )
         for name, (factor, decimals) in (dict.fromkeys(AREAS, (100, 1)) | FURTHER).items()

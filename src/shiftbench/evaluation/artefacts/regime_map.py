@@ -7,6 +7,7 @@ cell has the colour of its leader; on the right it shows the lead over the study
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 
 import numpy as np
 import seaborn as sns
@@ -178,8 +179,8 @@ def _tinted(colour: object, share: float) -> tuple[float, float, float]:
 def _number(axes: Axes, at: tuple[int, int], metric: str, cell: StreamRanking, other: str) -> None:
     """Write the lead over another method and its interval."""
     lead = cell.leads[other].over.difference
-    _write(axes, at, 0.42, _regimes.number(metric, lead.mean, "+"), 11, weight="bold")
-    _write(axes, at, 0.66, _regimes.ends(metric, lead), 7)
+    _write(axes, at, 0.42, units.text(metric, lead.mean, sign="+"), 11, weight="bold")
+    _write(axes, at, 0.66, units.ends(lead.low, lead.high, partial(units.text, metric)), 7)
 
 
 def _write(

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import DETECTION
 from shiftbench.evaluation.scoring import comparison, ranking, statistics, units
@@ -50,7 +49,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
         if f"{name}_low" in table:
             ends = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
             readable[name] = [
-                "" if np.isnan(mean) else table_files.interval(mean, low, high)
+                "" if np.isnan(mean) else units.interval(mean, low, high, units.decimals(3))
                 for mean, low, high in ends
             ]
         elif pd.api.types.is_float_dtype(readable[name]):

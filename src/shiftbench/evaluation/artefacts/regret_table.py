@@ -73,8 +73,8 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     return {
         "stream": stream,
         "learner": study.label(learner),
-        "loss": table_files.mean_over_seeds(scores[LOSS], LOSS),
-        "expected_loss": table_files.mean_over_seeds(scores[EXPECTED], EXPECTED),
+        "loss": table_files.mean_and_interval(scores[LOSS], LOSS),
+        "expected_loss": table_files.mean_and_interval(scores[EXPECTED], EXPECTED),
         **sums,
         "below_bound": _bounds_hold(scores),
         "paper": _printed(study.published(stream, learner, LOSS)),
@@ -83,7 +83,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
 
 def _best_fixed(stream: str, loss: np.ndarray) -> dict[str, object]:
     """Return the row of the best fixed predictor, from its losses [seed]: it is a point."""
-    text = table_files.mean_over_seeds(loss, LOSS)
+    text = table_files.mean_and_interval(loss, LOSS)
     sums = dict.fromkeys(SUMS, np.nan) | {"regret": 0.0, "expected_regret": 0.0}
     of_stream = {"stream": stream, "learner": hindsight.LABEL}
     return {

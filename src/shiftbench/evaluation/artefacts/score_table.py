@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -52,5 +51,5 @@ def _header(study: StudyResults, metric: str) -> str:
 def _cell(row: Any, most: int) -> str:
     if row.n == 0:
         return ""
-    text = table_files.interval(row.mean, row.ci_low, row.ci_high)
+    text = units.interval(row.mean, row.ci_low, row.ci_high, units.exact)
     return text if row.n == most else f"{text} (n = {row.n})"

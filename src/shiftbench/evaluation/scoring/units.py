@@ -1,13 +1,29 @@
-"""Units in which scores are shown: percent for fractions, and those of a user's scaled data."""
+"""Scores as they are shown: their text and unit, in percent for fractions.
+
+The errors of a user's scaled data are in standard deviations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import xarray as xr
 
 from shiftbench.config import components, provenance
 
+
+class Precision(NamedTuple):
+    """How exactly scores are shown: decimals of percents, significant digits of other scores."""
+
+    decimals: int
+    digits: int
+
+
+SHORT, LONG = Precision(1, 3), Precision(2, 4)
+ROUNDING = 1e-12
+"""Largest size of a score that is the rounding error of a 0."""
 SCALED = "unit of the series"
 """Unit of the metrics whose unit the scaling changes; the unit of squared errors ends with it."""
 
@@ -15,6 +31,42 @@ SCALED = "unit of the series"
 def factor(metric: str) -> int:
     """Return the factor of displayed scores: 100 for fractions, which are shown in percent."""
     return 100 if components.metric(metric).unit == "fraction" else 1
+
+
+def text(metric: str, value: float, precision: Precision = SHORT, sign: str = "") -> str:
+    """Return a score as displayed, without its unit; empty for NaN. sign: "+" for differences."""
+    if math.isnan(value):
+        return ""
+    if factor(metric) > 1:
+        return f"{factor(metric) * value:{sign}z.{precision.decimals}f}"
+    return f"{value:{sign}z.{precision.digits}g}"
+
+
+def decimals(number: int) -> Callable[[float], str]:
+    """Return the function that shows numbers with so many decimals."""
+    return f"{{:.{number}f}}".format
+
+
+def exact(value: float) -> str:
+    """Return a number with three decimals, or with two digits where three decimals show fewer."""
+    lost = abs(value) > ROUNDING and abs(round(value, 3)) < 0.01
+    return f"{value:.2g}" if lost else f"{value:z.3f}"
+
+
+def interval(mean: float, low: float, high: float, shown: Callable[[float], str]) -> str:
+    """Return "mean [low, high]", each number as `shown`; without the interval where it is NaN."""
+    return " ".join(filter(None, (shown(mean), ends(low, high, shown))))
+
+
+def ends(low: float, high: float, shown: Callable[[float], str]) -> str:
+    """Return "[low, high]", each number as `shown`; empty without an interval."""
+    return "" if math.isnan(low) else f"[{shown(low)}, {shown(high)}]"
+
+
+def shown_unit(metric: str) -> str:
+    """Return the unit of displayed scores: % for fractions; empty where there is none."""
+    declared = components.metric(metric).unit
+    return "%" if declared == "fraction" else declared
 
 
 def unit(metric: str, streams: Mapping[str, xr.Dataset]) -> str:

@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from shiftbench.config import components
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import comparison, ranking
+from shiftbench.evaluation.scoring import comparison, ranking, units
 from shiftbench.publish.derived import tables
 from shiftbench.publish.derived.clocks import PairedLead
 
@@ -184,7 +183,6 @@ class PublishedResults:
 
 def number(value: float, row: Evidence) -> str:
     """Return fractions in percent with one decimal, other numbers with three digits."""
-    of_fraction = components.metric(row.metric).unit == "fraction"
     if row.decimals is not None:
-        return f"{value * (100 if of_fraction else 1):z,.{row.decimals}f}"
-    return f"{100 * value:z.1f}" if of_fraction else f"{value:z.3g}"
+        return f"{units.factor(row.metric) * value:z,.{row.decimals}f}"
+    return units.text(row.metric, value)

@@ -16,12 +16,12 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from shiftbench.config import components, config_file, method_costs, method_needs
+from shiftbench.config import config_file, method_costs, method_needs
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring import ranking, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import evidence
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scores
@@ -31,7 +31,7 @@ MEMORY = "a memory of "
 """Beginning of the need of a memory, as `method_needs` writes it."""
 NAMED = 2
 """The most tied methods that a line names; more are only counted."""
-SHORT_UNITS = ("nats",)
+SHORT_UNITS = ("%", "nats")
 """Units that stand behind a number; others are too long."""
 
 
@@ -149,8 +149,8 @@ def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, li
 
 def _unit(metric: str) -> str:
     """Return the unit of a number of this metric as it is shown, if it is short."""
-    unit = components.metric(metric).unit
-    return " %" if unit == "fraction" else f" {unit}" if unit in SHORT_UNITS else ""
+    unit = units.shown_unit(metric)
+    return f" {unit}" if unit in SHORT_UNITS else ""
 
 
 def mean_over_streams(by_stream: Sequence[Scores]) -> Scores:

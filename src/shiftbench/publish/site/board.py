@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring import ranking, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers, situations
 from shiftbench.publish.site.collect import Results, SiteStudy
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     @property
     def about(self) -> str:
         """The metric with its unit, and how settings were chosen."""
-        unit = numbers.unit(self.metric)
+        unit = units.shown_unit(self.metric)
         better = "higher" if ranking.higher_is_better(self.metric) else "lower"
         tuned = "settings tuned" if self.study.planned.tuning else "settings not tuned"
         return f"{self.measured}{' (%)' if unit == '%' else ''}, {better} is better; {tuned}"
@@ -115,7 +115,7 @@ def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
 
 def _cell(column: Column, learner: str) -> BoardCell:
     mean = float(np.nanmean(column.ranking.scores[learner]))
-    text = numbers.short(column.metric, mean)
+    text = units.text(column.metric, mean)
     return BoardCell(
         text, f"{mean:.{numbers.DIGITS}g}", learner, column.standings.of_learner(learner)
     )

@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from shiftbench.evaluation.scoring import units
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
 from shiftbench.publish.site.method_styles import SHAPES, MethodStyle
@@ -72,8 +73,7 @@ def chart(
     }
     finite = scores[np.isfinite(scores["score"])]
     indices = [finite[key].map({name: i for i, name in enumerate(names[key])}) for key in names]
-    units = {name: numbers.unit(name) for name in study.metrics}
-    displayed = finite["score"] * finite["metric"].map(units).eq("%").map({True: 100, False: 1})
+    displayed = finite["score"] * finite["metric"].map(units.factor)
     shown = displayed.map(lambda score: float(f"{score:.{numbers.DIGITS}g}"))
     table = shown.set_axis([*indices, finite["seed"]]).unstack()
     labels = [study.label(name) for name in study.learners]
@@ -85,7 +85,7 @@ def chart(
             for place, scores in zip(table.index.tolist(), table.to_numpy().tolist(), strict=True)
         ],
         "spec": _spec(labels, [styles[name] for name in study.learners], metric, study.streams[0]),
-        "units": units,
+        "units": {name: units.shown_unit(name) for name in study.metrics},
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
-from shiftbench.config import components
+from shiftbench.evaluation.scoring import units
 from shiftbench.publish.site.collect import Row, SiteStudy
 
 DIGITS = 6
@@ -17,30 +17,18 @@ GLOSSES = {
 """What tells the names of two metrics apart."""
 
 
-def unit(metric: str) -> str:
-    """Return the unit of a metric as shown; empty where it has none."""
-    found = components.metric(metric).unit
-    return "%" if found == "fraction" else found
-
-
 def text(metric: str, value: float) -> str:
     """Return the text of a score, with % for a fraction; empty for NaN."""
-    if math.isnan(value):
-        return ""
-    return f"{100 * value:.2f} %" if unit(metric) == "%" else f"{value:.4g}"
-
-
-def short(metric: str, value: float) -> str:
-    """Return a score in a column whose head names the unit: percent with one decimal."""
-    return f"{100 * value:.1f}" if unit(metric) == "%" else f"{value:.3g}"
+    number = units.text(metric, value, units.LONG)
+    return f"{number} %" if number and units.shown_unit(metric) == "%" else number
 
 
 def with_interval(metric: str, row: Row) -> str:
     """Return mean and 95 % interval of a row of a summary, without an interval if it has none."""
-    if math.isnan(row["ci_low"]):
-        return text(metric, row["mean"])
-    ends = (text(metric, row[end]).removesuffix(" %") for end in ("ci_low", "ci_high"))
-    return f"{text(metric, row['mean'])} [{', '.join(ends)}]"
+    ends = units.ends(
+        row["ci_low"], row["ci_high"], partial(units.text, metric, precision=units.LONG)
+    )
+    return f"{text(metric, row['mean'])} {ends}".rstrip()
 
 
 def row_text(study: SiteStudy, stream: str, learner: str, metric: str) -> str:

@@ -15,8 +15,8 @@ import pandas as pd
 from shiftbench.config import claims
 from shiftbench.config.claim_schema import Finding
 from shiftbench.config.library import Library
-from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.site import numbers, verdict_counts
+from shiftbench.evaluation.scoring import units, verdicts
+from shiftbench.publish.site import verdict_counts
 from shiftbench.publish.site.collect import Results
 from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 
@@ -118,7 +118,7 @@ def rows_of(results: Results, short: str) -> pd.DataFrame:
 
 
 def _line(row: dict[str, Any], percent: bool) -> Line:
-    of_fraction = percent and numbers.unit(row["metric"]) == "%"
+    of_fraction = percent and units.shown_unit(row["metric"]) == "%"
     ours = [_in_units(part, of_fraction) for part in filter(None, row["scores"].split("; "))]
     link = f"studies/{row['config']}/{row['study']}.html#claims" if row["study"] else ""
     gated = row["verdict"] in verdicts.NO_VERDICT
@@ -168,7 +168,9 @@ def _in_units(part: str, of_fraction: bool) -> str:
 
 def _in_percent(rows: pd.DataFrame) -> bool:
     """Return whether a paper prints fractions in percent: some number above 1."""
-    printed = [row["printed"] for _, row in rows.iterrows() if numbers.unit(row["metric"]) == "%"]
+    printed = [
+        row["printed"] for _, row in rows.iterrows() if units.shown_unit(row["metric"]) == "%"
+    ]
     return any(float(number) > 1 for text in printed for number in NUMBER.findall(text))
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.evaluation.scoring import ranking, statistics
-from shiftbench.publish.site import method_styles, numbers, standings
+from shiftbench.evaluation.scoring import ranking, statistics, units
+from shiftbench.publish.site import method_styles, standings
 from shiftbench.publish.site.board import Column
 from shiftbench.publish.site.method_styles import MethodStyle
 
@@ -68,16 +68,16 @@ def of(column: Column) -> Picture:
 
     dots = [
         Dot(study.label(name), name, styles[name], TOP + ROW * (row + 0.5), across(one.mean),
-            across(low), across(high), numbers.short(metric, one.mean))
+            across(low), across(high), units.text(metric, one.mean))
         for row, ((name, one), (low, high)) in enumerate(zip(means.items(), ends, strict=True))
     ]  # fmt: skip
     better = "higher" if ranking.higher_is_better(metric) else "lower"
-    unit = numbers.unit(metric)
+    unit = units.shown_unit(metric)
     axis = (
         f"{column.measured}{f' ({unit})' if unit else ''}, {better} is better; bars: 95 % intervals"
     )
     in_words = "; ".join(f"{dot.label} {dot.text}" for dot in dots)
-    ticks = [(across(value), numbers.short(metric, value)) for value in _ticks(least, most)]
+    ticks = [(across(value), units.text(metric, value)) for value in _ticks(least, most)]
     return Picture(
         WIDTH, TOP + ROW * len(dots), dots, ticks, axis, f"{axis}: {in_words}", _message(column)
     )

@@ -13,7 +13,7 @@ from shiftbench.config import catalogue, components, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring import ranking, units
 from shiftbench.publish import result_files
 from shiftbench.publish.site import method_styles, numbers
 from shiftbench.publish.site.collect import Results, SiteStudy
@@ -116,7 +116,7 @@ def metrics(study: SiteStudy, standings: Standings) -> list[dict[str, str]]:
         {
             "name": name,
             "about": components.summary("metrics", name),
-            "unit": numbers.unit(name),
+            "unit": units.shown_unit(name),
             "better": up[ranking.higher_is_better(name)],
         }
         for name in sorted(study.metrics, key=lambda name: name != standings.metric)
