@@ -21,20 +21,24 @@ PER = 100
 """Number of tasks to which the slope refers."""
 
 
-def own_accuracy(run: xr.Dataset, metric: str = continual.SOURCE) -> np.ndarray:
+def own_accuracy(run: xr.Dataset) -> np.ndarray:
     """Return the accuracy on each task's own test data at its looks [seed, task, look].
 
     Without looks, one look a task, at its end.
     """
     if "looked" in run:
-        looked = run["looked"].sel(after_metric=metric).transpose("seed", "task", "look", ...)
+        looked = (
+            run["looked"].sel(after_metric=continual.SOURCE).transpose("seed", "task", "look", ...)
+        )
         values = looked.values
         if "tested_task" not in looked.dims:  # the stream does not look back
             return values
         return np.stack([values[:, t, :, t] for t in range(values.shape[1])], axis=1)
     if "tested" in run:
-        return continual.diagonal(run, metric)[..., np.newaxis]
-    return run["score"].sel(metric=metric).transpose("seed", "task").values[..., np.newaxis]
+        return continual.diagonal(run)[..., np.newaxis]
+    return (
+        run["score"].sel(metric=continual.SOURCE).transpose("seed", "task").values[..., np.newaxis]
+    )
 
 
 def accuracy_while_learnt(run: xr.Dataset) -> np.ndarray:
