@@ -133,7 +133,7 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     names = scores["metric"].values.tolist()
     if metric is not None:
         refuse_unknown("metric of these scores", text("metric", metric), names)
-    chosen = ranking.metric(names if metric is None else [metric])
+    chosen = ranking.leading_metric(names if metric is None else [metric])
     if chosen is None:
         raise UserError(
             f"{', '.join(names if metric is None else [metric])}: neither higher nor lower is"

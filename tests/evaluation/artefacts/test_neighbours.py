@@ -9,7 +9,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import comparison
+from shiftbench.evaluation.scoring import comparison, study_ranking
 from tests.evaluation.scoring import continual_stores, stores
 
 
@@ -22,7 +22,7 @@ def test_neighbours_are_those_of_the_ranking_by_acc(study):
     table = neighbours.tabulate(study)
     ends = {name: study.score("permuted-mnist", name, "acc").mean() for name in study.learners}
     order = sorted(ends, key=lambda name: -ends[name])
-    assert neighbours.leading(study) == "acc"
+    assert study_ranking.leading_metric(study, "neighbours") == "acc"
     assert table["learner"].tolist() == order[:-1] and table["next"].tolist() == order[1:]
 
 
@@ -55,7 +55,7 @@ def test_where_less_is_better_the_least_is_first_and_units_are_the_metrics():
     study = stores.online_study()
     table = neighbours.tabulate(study)
     metric = "average_cumulative_loss"
-    assert neighbours.leading(study) == metric
+    assert study_ranking.leading_metric(study, "neighbours") == metric
     means = {name: study.score("breast-cancer", name, metric).mean() for name in study.learners}
     assert table["learner"][0] == min(means, key=lambda name: means[name])
     assert float(table["difference"][0].split()[0]) < 0

@@ -11,13 +11,12 @@ from matplotlib.patches import Rectangle
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import (
     _regimes,
-    neighbours,
     regime_detection,
     regime_map,
     regime_pairs,
     regime_table,
 )
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring import comparison, ranking, statistics, study_ranking
 from tests.evaluation.artefacts import regime_stores
 from tests.evaluation.scoring import stores
 
@@ -143,7 +142,7 @@ def test_lines_have_a_gap_where_runs_failed():
 def test_where_less_is_better_the_least_leads():
     one, other = np.array([1.0, 1.2, 1.1]), np.array([2.0, 2.1, 2.3])
     assert ranking.better("nll", one, other).difference.mean == pytest.approx(1.0333, abs=1e-3)
-    assert _regimes.advantage("nll", one, other).mean == pytest.approx(1.0333, abs=1e-3)
+    assert ranking.advantage("nll", one, other).mean == pytest.approx(1.0333, abs=1e-3)
     assert ranking.better("accuracy", one / 3, other / 3).difference.mean < 0
 
 
@@ -282,7 +281,7 @@ def test_an_error_about_leads_names_the_artefact(study):
         cube = study.cube.isel(metric=[]).assign_coords(metric=[])
         scores = study.scores.copy()
         scores["scores"] = type(scores)(cube)
-        neighbours.leading(dataclasses.replace(study, scores=scores), "regime-table")
+        study_ranking.leading_metric(dataclasses.replace(study, scores=scores), "regime-table")
 
 
 @pytest.mark.long

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring import comparison, ranking, study_ranking
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.statistics import Interval
 
 DETECTION = ("shift_recall", "shift_precision", "shift_delay")
 """Metrics of shift detection, shown where a study has them."""
@@ -59,7 +57,7 @@ def grid(study: StudyResults, artefact: str) -> Grid:
 def cells(study: StudyResults, metric: str) -> dict[str, StreamRanking]:
     """Return the ranking on each stream of a study."""
     return {
-        stream: ranking.rank(stream, neighbours.ranked(study, stream, metric), metric)
+        stream: ranking.rank(stream, study_ranking.scores(study, stream, metric), metric)
         for stream in study.streams
     }
 
@@ -73,12 +71,6 @@ def over_map(cells: Sequence[StreamRanking]) -> np.ndarray:
     largest = [max((lead.over.p for lead in cell.leads.values()), default=np.nan) for cell in cells]
     unknown = [any(np.isnan(lead.over.p) for lead in cell.leads.values()) for cell in cells]
     return comparison.corrected(list(np.where(unknown, np.nan, largest)))
-
-
-def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
-    """Return how much better `first` is than `second`, scores [seed] each, paired by seed."""
-    pair = ranking.upwards(metric, first, second)
-    return statistics.paired_difference(*pair, statistics.bounds(metric))
 
 
 def _text(value: Any) -> str:

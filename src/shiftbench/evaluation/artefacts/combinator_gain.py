@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import components, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import ranking, statistics, units
+from shiftbench.evaluation.scoring import ranking, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -53,7 +52,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Describe the rows, the number of runs and the reductions."""
-    metric = neighbours.leading(study, NAME)
+    metric = study_ranking.leading_metric(study, NAME)
     return (
         f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with its own"
         " settings, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
@@ -94,13 +93,10 @@ def inner(study: StudyResults, outer: str) -> str | None:
 
 def gain(study: StudyResults, stream: str, row: Row) -> Interval:
     """Return how much better a method is than its learner alone; below 0 where it is worse."""
-    metric = neighbours.leading(study, NAME)
+    metric = study_ranking.leading_metric(study, NAME)
     assert row.outer is not None
     scores = (study.score(stream, name, metric) for name in (row.outer, row.alone))
-    pair = ranking.upwards(metric, *scores)
-    return statistics.paired_difference(*pair, statistics.bounds(metric)).times(
-        units.factor(metric)
-    )
+    return ranking.advantage(metric, *scores).times(units.factor(metric))
 
 
 def _parts(study: StudyResults, learner: str) -> Parts:
@@ -119,7 +115,7 @@ def _differences(one: Parts, other: Parts) -> int:
 
 
 def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) -> None:
-    metric = neighbours.leading(study, NAME)
+    metric = study_ranking.leading_metric(study, NAME)
     percent = units.factor(metric) == 100
     axes.axvline(0, color="black", lw=1)
     for place, line in enumerate(lines):

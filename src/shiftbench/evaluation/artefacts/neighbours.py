@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import neighbours, ranking, statistics, units
+from shiftbench.evaluation.scoring import neighbours, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.neighbours import Pair
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -37,7 +37,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     than the region; smallest: the difference that as many seeds resolve with power 80 %; seeds:
     number with both scores. Raises UserError without a metric with a better direction.
     """
-    metric = leading(study)
+    metric = study_ranking.leading_metric(study, "neighbours")
     rows = [row for stream in study.streams for row in _rows(study, stream, metric)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.drop(columns=["stream"] if len(study.streams) == 1 else [])
@@ -45,7 +45,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """Describe the columns, the number of runs and the reductions."""
-    metric = leading(study)
+    metric = study_ranking.leading_metric(study, "neighbours")
     unit = components.metric(metric).unit
     of_fraction = unit == "fraction"
     # The interval of a difference has both bounds or none.
@@ -62,25 +62,8 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def leading(study: StudyResults, artefact: str = "neighbours") -> str:
-    """Return `acc` if the study has it, else its first metric with a better direction.
-
-    Raises UserError, naming the artefact, without such a metric.
-    """
-    metric = ranking.metric(study.metrics)
-    if metric is None:
-        raise study.lacking(artefact, "a metric of which more or less is better")
-    return metric
-
-
-def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
-    """Return scores [seed] of the learners that have any, best mean first."""
-    scores = {name: study.score(stream, name, metric) for name in study.learners}
-    return ranking.best_first(scores, metric)
-
-
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
-    scores = {name: study.score(stream, name, metric) for name in study.learners}
+    scores = study_ranking.scores(study, stream, metric)
     return [
         (stream, study.label(pair.better), study.label(pair.worse), *_cells(pair, metric))
         for pair in neighbours.pairs(scores, metric)
@@ -110,6 +93,6 @@ def _without(study: StudyResults, metric: str) -> str:
         study.label(name): None
         for stream in study.streams
         for name in study.learners
-        if name not in ranked(study, stream, metric)
+        if name not in study_ranking.best_first(study, stream, metric)
     }
     return f"Without a score: {', '.join(absent)}. " if absent else ""

@@ -20,9 +20,9 @@ from matplotlib.patches import Patch, Rectangle
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regimes, neighbours
+from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
-from shiftbench.evaluation.scoring import statistics, units
+from shiftbench.evaluation.scoring import statistics, study_ranking, units
 from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -95,7 +95,7 @@ def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> st
 def _metric(study: StudyResults) -> str:
     if study.baseline not in study.learners:
         raise study.lacking("regime-map", "one of its methods as `baseline`")
-    return neighbours.leading(study, "regime-map")
+    return study_ranking.leading_metric(study, "regime-map")
 
 
 def _frame(axes: Axes, grid: Grid, letter: str, title: str) -> None:

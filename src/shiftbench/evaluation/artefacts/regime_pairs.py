@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from shiftbench.config import provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regime_lines, _regimes, neighbours
+from shiftbench.evaluation.artefacts import _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regime_lines import PanelRow
-from shiftbench.evaluation.scoring import statistics, units
+from shiftbench.evaluation.scoring import ranking, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -32,7 +32,7 @@ def draw(study: StudyResults) -> Figure:
         _regimes.grid(study, "regime-pairs"),
         _baseline_and_reference(study),
     )
-    metric = neighbours.leading(study, "regime-pairs")
+    metric = study_ranking.leading_metric(study, "regime-pairs")
     unit = f"{metric}, points" if units.factor(metric) > 1 else metric
     deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
     memory = {baseline: _advantage(study, metric, baseline, reference)}
@@ -50,7 +50,7 @@ def caption(study: StudyResults) -> str:
     baseline, reference = (study.label(name) for name in _baseline_and_reference(study))
     names = [study.label(name) for name in _deciders(study)]
     above = f"Above: {', '.join(names)} minus {baseline}. Below: " if names else ""
-    metric = neighbours.leading(study, "regime-pairs")
+    metric = study_ranking.leading_metric(study, "regime-pairs")
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (
         f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences of "
@@ -83,6 +83,6 @@ def _advantage(
 
     def difference(stream: str) -> Interval:
         scores = (study.score(stream, name, metric) for name in (first, second))
-        return _regimes.advantage(metric, *scores).times(units.factor(metric))
+        return ranking.advantage(metric, *scores).times(units.factor(metric))
 
     return difference

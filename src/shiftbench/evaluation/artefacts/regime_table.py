@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation.artefacts import _regimes, neighbours
+from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import DETECTION
-from shiftbench.evaluation.scoring import comparison, ranking, statistics, units
+from shiftbench.evaluation.scoring import comparison, ranking, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -29,7 +29,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     seeds. Raises UserError without axes, or a metric with a better direction.
     """
     _regimes.grid(study, "regime-table")
-    metric = neighbours.leading(study, "regime-table")
+    metric = study_ranking.leading_metric(study, "regime-table")
     cells = list(_regimes.cells(study, metric).values())
     over_map = _regimes.over_map(cells)
     rows = [
@@ -59,7 +59,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """Describe the columns, the number of runs and the reductions."""
-    metric = neighbours.leading(study, "regime-table")
+    metric = study_ranking.leading_metric(study, "regime-table")
     return (
         f"score: mean {metric} over seeds, in brackets its {statistics.described(metric)}. lead: "
         "of the leader of the cell over this method, paired by seed; p: paired t test, Holm's "

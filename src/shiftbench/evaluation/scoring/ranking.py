@@ -15,6 +15,7 @@ import numpy as np
 from shiftbench.config import components
 from shiftbench.evaluation.scoring import comparison, statistics
 from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
+from shiftbench.evaluation.scoring.statistics import Interval
 
 FRACTIONS, OTHERS = 0.01, 0.01
 """Region of practical equivalence: for fractions, and for other units as a share of the mean."""
@@ -58,7 +59,7 @@ class StreamRanking(NamedTuple):
         return bool(self.leads) and not self.tied
 
 
-def metric(metrics: Iterable[str]) -> str | None:
+def leading_metric(metrics: Iterable[str]) -> str | None:
     """Return the metric to rank by: `acc`, else the first with a direction, else None."""
     names = list(metrics)
     directed = (one for one in names if higher_is_better(one) is not None)
@@ -84,14 +85,14 @@ def region(metric: str, mean: float) -> float:
 
 def better(metric: str, first: np.ndarray, second: np.ndarray) -> Comparison:
     """Compare scores [seed] so that the difference is above 0 where the first is better."""
-    pair = upwards(metric, first, second)
+    pair = _upwards(metric, first, second)
     size = region(metric, np.nanmean(pair))
     return comparison.compare(*pair, size, statistics.bounds(metric))
 
 
-def upwards(metric: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Order two scores so that their difference is above 0 where the first is better."""
-    return (first, second) if higher_is_better(metric) else (second, first)
+def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
+    """Return how much better `first` is than `second`, scores [seed] each, paired by seed."""
+    return statistics.paired_difference(*_upwards(metric, first, second), statistics.bounds(metric))
 
 
 def rank(stream: str, scores: Mapping[str, np.ndarray], metric: str) -> StreamRanking:
@@ -107,3 +108,8 @@ def rank(stream: str, scores: Mapping[str, np.ndarray], metric: str) -> StreamRa
         for other, one, p in zip(others, comparisons, corrected, strict=True)
     }
     return StreamRanking(stream, ranked, leads)
+
+
+def _upwards(metric: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Order two scores so that their difference is above 0 where the first is better."""
+    return (first, second) if higher_is_better(metric) else (second, first)

@@ -95,7 +95,7 @@ def _suitability(name: str, plan: SiteConfig, library: Library) -> dict[str, flo
 
 def _metrics(metrics: list[str]) -> Iterator[list[str]]:
     """Yield each metric of a study with those it is computed from, the leading metric first."""
-    leading = ranking.metric(metrics)
+    leading = ranking.leading_metric(metrics)
     for metric in sorted(metrics, key=lambda name: name != leading):
         yield [*components.facts("metrics", metric).uses, metric]
 

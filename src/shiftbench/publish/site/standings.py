@@ -77,7 +77,7 @@ def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standin
     """
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]
-    metric = metric if metric in study.metrics else ranking.metric(study.metrics)
+    metric = metric if metric in study.metrics else ranking.leading_metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
     cells = {}
