@@ -43,7 +43,7 @@ def test_the_gate_knows_each_stream_or_has_no_verdict(plans) -> None:
     for plan in plans:
         for name, study, stream in judged(plan):
             claim, planned = plan.claims[name], plan.studies[study]
-            learner = {method: one for one, method in planned.standing.items()}
+            learner = {method: one for one, method in planned.method_of.items()}
             for method in claim.holds.methods:
                 spec = specs.run(plan, study, stream, learner[method], (0, 0))
                 ours = OurTraining(spec["stream"], spec["learner"], spec["model"])

@@ -55,8 +55,8 @@ def test_coloured_lines_of_one_colour_have_different_dashes_and_others_are_grey(
 
 def test_a_grey_method_is_black_in_colour_and_a_light_name_is_darkened():
     study = stores.image_study()
-    looks = dict(zip(study.learners, [("grey", "o"), ("yellow", "s"), ("blue", "D")], strict=True))
-    study = dataclasses.replace(study, method_styles=looks)
+    given = dict(zip(study.learners, [("grey", "o"), ("yellow", "s"), ("blue", "D")], strict=True))
+    study = dataclasses.replace(study, method_styles=given)
     styles = {name: highlights.style(study, name, study.learners) for name in study.learners}
     assert styles[study.learners[0]]["color"] == figure_style.INK
     axes = Figure().subplots()

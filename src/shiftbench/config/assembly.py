@@ -22,8 +22,8 @@ from shiftbench.core.suggestions import unknown
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study's file that say how the study is assembled, and are not part of it."""
-LOOKS = ("label", "colour", "marker")
-OF_STUDY_METHODS = (*LOOKS, *Needs.model_fields)
+SHOWN = ("label", "colour", "marker")
+OF_STUDY_METHODS = (*SHOWN, *Needs.model_fields)
 """Keys that a study takes from a method's file unless it says otherwise; they are not settings."""
 INHERITED = (*OF_STUDY_METHODS, "search", "bound")
 """Keys that a study takes from a method's file."""

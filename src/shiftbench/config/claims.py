@@ -107,7 +107,7 @@ def _has_scores(study: Study, claim: Claim) -> bool:
     if bool(study.configurations) != (claim.over is not None):
         return False
     metrics = {claim.metric, *claim.holds.metrics}
-    return metrics <= {*study.metrics} and {*claim.holds.methods} <= {*study.standing.values()}
+    return metrics <= {*study.metrics} and {*claim.holds.methods} <= {*study.method_of.values()}
 
 
 def _is_about(claim: Claim, stream: Stream) -> bool:

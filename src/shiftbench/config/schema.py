@@ -320,13 +320,13 @@ class Study(Model):
         return dict(zip(self.streams, points, strict=True))
 
     @property
-    def standing(self) -> dict[str, str]:
+    def method_of(self) -> dict[str, str]:
         """The first method of the study for each method of the library, with the latter's name."""
-        standing: dict[str, str] = {}
+        found: dict[str, str] = {}
         for name, method in self.methods.items():
-            if method.method and method.method not in standing.values():
-                standing[name] = method.method
-        return standing
+            if method.method and method.method not in found.values():
+                found[name] = method.method
+        return found
 
     @property
     def pipelines(self) -> dict[str, list[Component]]:

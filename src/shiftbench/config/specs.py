@@ -231,7 +231,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "words": plan.words,
             "tuning": tuning.sentence(plan),
             "baseline": plan.baseline,
-            "looks": {method: list(style) for method, style in plan.method_styles.items()},
+            "styles": {method: list(style) for method, style in plan.method_styles.items()},
             "labels": {method: plan.label(method) for method in plan.methods},
         },
         *DRAWING,
@@ -339,7 +339,7 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
         "learners": {
             name: [list(item) for item in pipeline] for name, pipeline in plan.pipelines.items()
         },
-        "methods": plan.standing,
+        "methods": plan.method_of,
         "reference": plan.reference,
         "streams": plan.streams,
         "seeds": plan.seeds,

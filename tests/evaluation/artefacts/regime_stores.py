@@ -14,7 +14,7 @@ from tests.evaluation.scoring import stores
 
 AXES = {"rows": [25, 50, 100, 200, 400], "tasks_per_segment": [1, 3, 6], "strength": [0.5, 1.0]}
 METRICS = ["accuracy", "shift_precision", "shift_recall"]
-LOOKS = {
+STYLES = {
     "vbs": ("sky", "s"),
     "vgs": ("green", "D"),
     "vcl": ("orange", "^"),
@@ -45,7 +45,7 @@ def means(rows: float, segment: float, strength: float) -> dict[str, float]:
     }
 
 
-def results(axes=None, learners=tuple(LOOKS), seeds=10, metrics=METRICS, failed=()):
+def results(axes=None, learners=tuple(STYLES), seeds=10, metrics=METRICS, failed=()):
     """Return results of a synthetic study. failed: streams and learners whose runs all failed."""
     axes = AXES if axes is None else axes
     template = stores.image_stream(tasks=6)
@@ -77,7 +77,7 @@ def results(axes=None, learners=tuple(LOOKS), seeds=10, metrics=METRICS, failed=
         baseline="vcl",
         reference="independent",
         labels=LABELS,
-        method_styles=LOOKS,
+        method_styles=STYLES,
         cells=known,
     )
 

@@ -117,8 +117,8 @@ def test_the_figure_is_one_screen_and_grey_tells_its_verdicts_apart(known, table
     width, height = ledger.draw(pd.concat([rows] * 3)).get_size_inches() * figure_style.DPI
     assert height < width / 2
     grey = {
-        name: (round(np.dot(to_rgb(look["facecolor"]), LUMINANCE), 1), look.get("hatch"))
-        for name, look in _ledger_figure.LOOKS.items()
+        name: (round(np.dot(to_rgb(style["facecolor"]), LUMINANCE), 1), style.get("hatch"))
+        for name, style in _ledger_figure.STYLES.items()
     }
     assert len(set(grey.values())) == len(grey)
 

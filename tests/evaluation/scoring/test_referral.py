@@ -98,8 +98,8 @@ def test_brier_and_calibration_equal_a_reference():
 
 
 def test_entropy_that_ranks_errors_perfectly_has_an_area_of_one():
-    assert referral.ranking(np.array([0.1, 0.2, 0.3]), np.array([False, True, True])) == 1
-    assert np.isnan(referral.ranking(np.array([0.1, 0.2]), np.array([False, False])))
+    assert referral.auc_of(np.array([0.1, 0.2, 0.3]), np.array([False, True, True])) == 1
+    assert np.isnan(referral.auc_of(np.array([0.1, 0.2]), np.array([False, False])))
 
 
 def test_new_rows_of_larger_doubt_are_told_from_learnt_ones():

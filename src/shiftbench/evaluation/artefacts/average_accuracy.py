@@ -74,11 +74,11 @@ def _paper() -> paper_numbers.PaperTable:
 
 def _lines(study: StudyResults) -> list[_TableLine]:
     """Return the paper's rows that the study has, then its other learners."""
-    standing = {method: learner for learner, method in study.methods.items()}
+    row_of = {method: learner for learner, method in study.methods.items()}
     printed = [
-        _TableLine(standing[row.method], row.method, row.metric, row.label)
+        _TableLine(row_of[row.method], row.method, row.metric, row.label)
         for row in _paper().rows
-        if row.method in standing and row.metric in study.metrics
+        if row.method in row_of and row.metric in study.metrics
     ]
     listed = {line.learner for line in printed}
     others = [name for name in study.learners if name not in listed]

@@ -103,7 +103,7 @@ def _scores(study: StudyResults, claim: Claim, stream: str) -> str:
     for method in claim.holds.methods:
         for metric in metrics:
             of_seeds = statistics.interval(verdicts.scores(study, stream, method, metric))
-            name = study.label(study.standing(method)) if len(metrics) == 1 else metric
+            name = study.label(study.row_of(method)) if len(metrics) == 1 else metric
             words.append(f"{name} {_number(of_seeds.mean) or 'failed'}")
             means.append(of_seeds.mean)
     if claim.check and claim.holds.metrics:  # how tight a bound is

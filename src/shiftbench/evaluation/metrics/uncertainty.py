@@ -67,7 +67,7 @@ def misclassification_auc(rows: PredictedRows) -> float:
 
     NaN where all rows are right, or all wrong.
     """
-    return referral.ranking(rows.entropy, ~rows.correct)
+    return referral.auc_of(rows.entropy, ~rows.correct)
 
 
 def mutual_information(rows: PredictedRows) -> float:

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import verdicts
 
-LOOKS: Mapping[str, dict[str, Any]] = {
+STYLES: Mapping[str, dict[str, Any]] = {
     verdicts.REPRODUCED: {"facecolor": "#01568a"},
     verdicts.CONTRADICTED: {"facecolor": figure_style.COLOURS["orange"], "hatch": "////"},
     verdicts.UNRESOLVED: {"facecolor": "#e0aed2"},
@@ -36,17 +36,17 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
     figure = figure_style.figure(BAR * len(counts) + 1.3, foot)
     axes = figure.subplots()
     left = np.zeros(len(counts))
-    for verdict, look in LOOKS.items():
+    for verdict, style in STYLES.items():
         numbers = counts[verdict].to_numpy()
-        bars = axes.barh(range(len(counts)), numbers, left=left, height=0.74, **look, **EDGE)
+        bars = axes.barh(range(len(counts)), numbers, left=left, height=0.74, **style, **EDGE)
         labels = axes.bar_label(bars, [str(n) if n else "" for n in numbers], label_type="center")
         for label in labels:
             _legible(label, verdict)
         left += numbers
     _finish(axes, counts)
     handles = [
-        Patch(label=f"{verdict}: {counts[verdict].sum()}", **LOOKS[verdict], **EDGE)
-        for verdict in LOOKS
+        Patch(label=f"{verdict}: {counts[verdict].sum()}", **STYLES[verdict], **EDGE)
+        for verdict in STYLES
     ]
     figure_style.figure_legend(figure, handles)
     return figure
@@ -56,7 +56,7 @@ def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Count the claims of each paper [paper, verdict] in the papers' order; checks do not count."""
     claims = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
     counts = claims.groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
-    return counts.reindex(index=rows["paper"].unique(), columns=list(LOOKS), fill_value=0)
+    return counts.reindex(index=rows["paper"].unique(), columns=list(STYLES), fill_value=0)
 
 
 def message(counts: pd.DataFrame) -> str:
@@ -73,10 +73,10 @@ def message(counts: pd.DataFrame) -> str:
 
 def _legible(label: Any, verdict: str) -> None:
     """Set a count's colour, on a plain ground where the bar is hatched."""
-    look = LOOKS[verdict]
+    style = STYLES[verdict]
     label.set(size=8.5, color="white" if verdict == verdicts.REPRODUCED else "black")
-    if "hatch" in look:
-        label.set_bbox({"facecolor": look["facecolor"], "edgecolor": "none", "pad": 0.6})
+    if "hatch" in style:
+        label.set_bbox({"facecolor": style["facecolor"], "edgecolor": "none", "pad": 0.6})
 
 
 def _finish(axes: Axes, counts: pd.DataFrame) -> None:

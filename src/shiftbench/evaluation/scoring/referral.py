@@ -69,7 +69,7 @@ def calibration_error(rows: PredictedRows) -> float:
     return calibration.calibration_error(rows.probability.max(axis=-1), correct)
 
 
-def ranking(score: np.ndarray, positive: np.ndarray) -> float:
+def auc_of(score: np.ndarray, positive: np.ndarray) -> float:
     """Return the area under the ROC curve of a score [n] for a truth [n] bool.
 
     NaN where all rows are true or all false.
@@ -86,7 +86,7 @@ def novelty(shift: RowsAtShift, by: str = "mutual_information") -> float:
     """
     uncertainty = [getattr(rows, by) for rows in shift]
     positive = np.repeat([True, False], [len(values) for values in uncertainty])
-    return ranking(np.concatenate(uncertainty), positive)
+    return auc_of(np.concatenate(uncertainty), positive)
 
 
 def curves(

@@ -116,10 +116,10 @@ class StudyResults:
 
     def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
         """Return our share of a paper's training of a method, see `paper_numbers.share`."""
-        whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
+        whole = _dataset(self.scores, f"runs/{stream}/{self.row_of(method)}")
         return paper_numbers.share(self.streams[stream], whole, paper, method, metric)
 
-    def standing(self, method: str) -> str:
+    def row_of(self, method: str) -> str:
         """Return the learner that stands for a method. KeyError without one."""
         return {name: learner for learner, name in self.methods.items()}[method]
 
@@ -210,7 +210,7 @@ def load(
         methods=spec.get("methods") or {},
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
-        method_styles=spec.get("looks") or {},
+        method_styles=spec.get("styles") or {},
         claims=[claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),

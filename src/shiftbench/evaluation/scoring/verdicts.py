@@ -117,7 +117,7 @@ def _gated(claim: Claim, verdict: str, share: float | None) -> str:
 
 def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:
     """Return the scores [seed] of the learner that stands for a method; NaN for failed seeds."""
-    return study.score(stream, study.standing(method), metric)
+    return study.score(stream, study.row_of(method), metric)
 
 
 def _condition(claim: Claim, words: str, ours: Interval, wanted: Range) -> Condition:

@@ -68,7 +68,7 @@ class _WithoutRuns(StudyResults):
         bound, and the published share counts if it is lower.
         """
         assert self.config is not None
-        learner = self.standing(method)
+        learner = self.row_of(method)
         spec = specs.run(self.config, self.name, stream, learner, (0, 0))
         searched = _most_epochs(self.config.studies[self.name], learner)
         pipeline = [*spec["learner"], *([["trials", {"epochs": searched}]] if searched else [])]

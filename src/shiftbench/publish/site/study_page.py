@@ -211,7 +211,7 @@ def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, Score
 
 def _verdicts(study: SiteStudy, stream: str, learner: str, results: Results) -> dict[str, int]:
     """Return the number of claims about a learner on the stream, by verdict."""
-    method = study.planned.standing.get(learner)
+    method = study.planned.method_of.get(learner)
     rows = results.ledger
     judged = rows[(rows["config"] == study.plan.name) & (rows["study"] == study.name)]
     judged = judged[judged["stream"] == stream]
