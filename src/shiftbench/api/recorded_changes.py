@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import Info
-from shiftbench.evaluation.scoring import alarms
+from shiftbench.evaluation.scoring import alarms, run_infos
 from shiftbench.evaluation.scoring.beam_lineage import NEVER
 
 
@@ -30,7 +30,7 @@ class Alarm(NamedTuple):
 class RecordedChanges:
     """The alarms of a stream so far.
 
-    recent: m. can_tell: None before the first task, then whether the method decides about changes.
+    recent: m. can_tell: None before the first task, then whether the method has a history.
     """
 
     def __init__(self, recent: int) -> None:
@@ -43,8 +43,7 @@ class RecordedChanges:
     def add(self, info: Info) -> None:
         """Add the Info of the next tasks, [1, n, H] each."""
         if self.can_tell is None:
-            decides = {"parent", "shift"} <= info.keys() or "map_log_joint" in info
-            self.can_tell = decides and "log_weight" in info
+            self.can_tell = run_infos.history_among(info) and "log_weight" in info
         if not self.can_tell:
             return
         for row, log_weight in enumerate(info["log_weight"][0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation.scoring import beam_lineage
+from shiftbench.evaluation.scoring import beam_lineage, run_infos
 
 # Two slots, four tasks. The last slot 0 descends from slot 1 at tasks 1 and 2; the last slot 1
 # descends from slot 0 at task 2, whose parent is slot 0.
@@ -38,6 +38,9 @@ def test_numbers_along_a_lineage_keep_further_dimensions():
     assert values.tolist() == [[[0.0], [3.0], [5.0], [6.0]]]
 
 
-def test_only_runs_with_both_infos_decide():
-    assert beam_lineage.decides(RUN)
-    assert not beam_lineage.decides(RUN.drop_vars("info_shift"))
+def test_only_runs_with_both_infos_have_a_lineage():
+    assert run_infos.has_lineage(RUN) and run_infos.has_history(RUN)
+    without = RUN.drop_vars("info_shift")
+    assert not run_infos.has_lineage(without) and not run_infos.has_history(without)
+    kept = without.assign(info_map_log_joint=RUN["info_shift"])
+    assert not run_infos.has_lineage(kept) and run_infos.has_history(kept)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import blind_detectors, segmentation
+from shiftbench.evaluation.scoring import blind_detectors, run_infos, segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -29,7 +29,9 @@ def runs(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
     """Return the run of each learner that decides about shifts and has a seed that did not fail."""
     of_all = {name: study.run(stream, name) for name in study.learners}
     return {
-        name: run for name, run in of_all.items() if segmentation.decides(run) and run.sizes["seed"]
+        name: run
+        for name, run in of_all.items()
+        if run_infos.has_history(run) and run.sizes["seed"]
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.suggestions import refuse_unknown
-from shiftbench.evaluation.scoring import beam_lineage
+from shiftbench.evaluation.scoring import run_infos
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.words import trajectories
 from shiftbench.evaluation.scoring.words.trajectories import Trajectories
@@ -88,7 +88,7 @@ def deciding(study: StudyResults, stream: str, artefact: str) -> str:
     """Return the first learner that decides when words change. Raises UserError without one."""
     for learner in study.learners:
         run = study.run(stream, learner)
-        if run.sizes["seed"] and beam_lineage.decides(run) and "info_mean" in run:
+        if run.sizes["seed"] and run_infos.has_lineage(run) and "info_mean" in run:
             return learner
     raise study.lacking(
         artefact,

@@ -19,7 +19,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _words
 from shiftbench.evaluation.artefacts._words import WordHistory
-from shiftbench.evaluation.scoring import beam_lineage
+from shiftbench.evaluation.scoring import run_infos
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.words import trajectories
 from shiftbench.evaluation.scoring.words.trajectories import Trajectories
@@ -148,7 +148,7 @@ def _other_hypotheses(run: xr.Dataset, word: int) -> list[int]:
 def _filters(run: xr.Dataset) -> bool:
     """Return whether the run is of a learner that continues from its posterior, such as VCL."""
     forgets = provenance.offering(run, "scratch") is not None
-    return "info_mean" in run and not beam_lineage.decides(run) and not forgets
+    return "info_mean" in run and not run_infos.has_lineage(run) and not forgets
 
 
 def _edges(store: xr.DataTree) -> np.ndarray:

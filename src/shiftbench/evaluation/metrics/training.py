@@ -12,6 +12,7 @@ import xarray as xr
 
 from shiftbench.config import provenance
 from shiftbench.core.metric import Metric
+from shiftbench.evaluation.scoring import run_infos
 
 WIDE, NARROW = 1.0, 0.1
 """Standard deviations of weights between which `gradient_growth` compares."""
@@ -38,7 +39,7 @@ def gradient_growth(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     sds = [] if settings is None else list(settings["sds"])
     if WIDE not in sds or NARROW not in sds:
         return np.full(run.sizes["seed"], np.nan)
-    deviations = run["info_gradient_sd"].transpose("seed", "task", "hypothesis").values
+    deviations = run_infos.values(run, "gradient_sd")
     wide, narrow = (np.log(deviations[..., sds.index(sd)]) for sd in (WIDE, NARROW))
     return np.exp((wide - narrow).mean(axis=1))
 

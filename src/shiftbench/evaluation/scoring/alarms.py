@@ -29,6 +29,7 @@ import xarray as xr
 
 from shiftbench.evaluation.scoring import (
     declared,
+    run_infos,
     shift_matching,
     shift_probabilities,
     survival,
@@ -218,7 +219,7 @@ def sweep(run: xr.Dataset, stream: xr.Dataset, pooled: bool = False) -> Curve | 
     """
     of, (recent, window) = episodes(run, stream), horizon(stream)
     if "info_alarm_statistic" in run:
-        value = run["info_alarm_statistic"].transpose("seed", "task", "hypothesis").values[..., 0]
+        value = run_infos.values(run, "alarm_statistic")[..., 0]
         each = [above(value, recent, one[:, None]) for one in _thresholds(value, pooled)]
     else:
         probability = shift_probabilities.filtered_within(run, recent)

@@ -13,18 +13,15 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from shiftbench.evaluation.scoring import run_infos
+
 NEVER = 2**40
 """Number of tasks since the last shift where there was none; no run has so many tasks."""
 
 
-def decides(run: xr.Dataset) -> bool:
-    """Return whether the learner of this run makes decisions about shifts."""
-    return "info_parent" in run and "info_shift" in run
-
-
 def lineage(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
     """Return the slots [seed, task] of the ancestors of a hypothesis, given by its final slot."""
-    parent = _by_hypothesis(run, "parent").astype(int)
+    parent = run_infos.values(run, "parent").astype(int)
     slots = np.full((*parent.shape[:2], *parent.shape[3:]), hypothesis)
     for task in range(parent.shape[1] - 1, 0, -1):
         slots[:, task - 1] = _take_slots(parent[:, task], slots[:, task])
@@ -33,7 +30,7 @@ def lineage(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
 
 def along(run: xr.Dataset, name: str, slots: np.ndarray) -> np.ndarray:
     """Return an info [seed, task, ...] of the hypotheses in these slots [seed, task]."""
-    values = _by_hypothesis(run, name)
+    values = run_infos.values(run, name)
     tasks = [_take_slots(values[:, task], slots[:, task]) for task in range(slots.shape[1])]
     return np.stack(tasks, axis=1)
 
@@ -48,8 +45,8 @@ def since_shift(run: xr.Dataset) -> np.ndarray:
 
     0 at the task that begins with the shift; at least NEVER for a history without one.
     """
-    shifted = _by_hypothesis(run, "shift").astype(bool)
-    parent = _by_hypothesis(run, "parent").astype(int)
+    shifted = run_infos.values(run, "shift").astype(bool)
+    parent = run_infos.values(run, "parent").astype(int)
     since = np.full(shifted.shape, NEVER)
     slots = np.arange(parent[:, 0].size).reshape(parent[:, :1].shape)
     slot_before = np.take_along_axis(slots, parent, axis=2)
@@ -57,10 +54,6 @@ def since_shift(run: xr.Dataset) -> np.ndarray:
         before = since[:, task - 1].ravel()[slot_before[:, task]]
         since[:, task] = np.where(shifted[:, task], 0, before + 1)
     return since
-
-
-def _by_hypothesis(run: xr.Dataset, name: str) -> np.ndarray:
-    return run[f"info_{name}"].transpose("seed", "task", "hypothesis", ...).values
 
 
 def _take_slots(values: np.ndarray, slots: np.ndarray) -> np.ndarray:

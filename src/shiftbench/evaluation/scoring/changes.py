@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation.scoring import beam_lineage, segmentation
+from shiftbench.evaluation.scoring import beam_lineage, run_infos, segmentation
 
 NEAR = 3
 """Tasks by which two positions of the same change may differ."""
@@ -48,7 +48,7 @@ def _probability(run: xr.Dataset, before: int, task: int, end: int) -> float:
     past = run.isel(task=slice(0, end))
     weight = np.exp(past["info_log_weight"].isel(seed=0, task=-1).values)
     first, last = max(before + 1, task - NEAR), min(end - 1, task + NEAR)
-    if beam_lineage.decides(run):
+    if run_infos.has_lineage(run):
         near = [beam_lineage.shifts(past, k)[0, first : last + 1].any() for k in range(len(weight))]
     else:
         length = past["info_run_length"].isel(seed=0, task=-1).values

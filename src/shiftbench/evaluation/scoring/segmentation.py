@@ -23,7 +23,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import beam_lineage
+from shiftbench.evaluation.scoring import beam_lineage, run_infos
 
 
 class Compared(NamedTuple):
@@ -39,30 +39,25 @@ class Compared(NamedTuple):
 def inferred(run: xr.Dataset) -> np.ndarray | None:
     """Return the changepoints [seed, task] bool of the most probable segmentation.
 
-    The first task is none. None for learners that make no decisions about changes.
+    The first task is none. None for learners that infer no changes.
     """
-    if beam_lineage.decides(run):
+    if run_infos.has_lineage(run):
         return beam_lineage.shifts(run)
     if "info_rows_since_change" in run:
         return _of_last_task(run)
     return _backtracked(run) if "info_map_log_joint" in run else None
 
 
-def decides(run: xr.Dataset) -> bool:
-    """Return whether the learner of a run makes decisions about changes."""
-    return beam_lineage.decides(run) or "info_map_log_joint" in run
-
-
 def since_shift(run: xr.Dataset) -> np.ndarray:
     """Return the tasks since the last shift of every history kept [seed, task, hypothesis].
 
     0 at the task that begins with the shift; at least NEVER for a history without one. For a run
-    that `decides`. UserError where run lengths count rows, and tasks have several.
+    with a history (`run_infos`). UserError where run lengths count rows, and tasks have several.
     """
-    if beam_lineage.decides(run):
+    if run_infos.has_lineage(run):
         return beam_lineage.since_shift(run)
-    length = _info(run, "run_length").astype(int)
-    _refuse_rows(np.where(np.isneginf(_info(run, "log_weight")), 0, length))
+    length = run_infos.values(run, "run_length").astype(int)
+    _refuse_rows(np.where(np.isneginf(run_infos.values(run, "log_weight")), 0, length))
     # A segment that holds the first task began without a shift.
     without = length >= np.arange(length.shape[1])[:, None]
     return np.where(without, beam_lineage.NEVER, length)
@@ -81,7 +76,8 @@ def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
     """
     if "info_run_length" not in run:
         return None
-    length, log_weight = _info(run, "run_length").astype(int), _info(run, "log_weight")
+    length = run_infos.values(run, "run_length").astype(int)
+    log_weight = run_infos.values(run, "log_weight")
     most_probable = np.empty(length.shape[:2], int)
     for s, task in np.ndindex(*most_probable.shape):
         total = np.bincount(length[s, task], weights=np.exp(log_weight[s, task]))
@@ -166,8 +162,9 @@ def false_changepoints(found: np.ndarray, true: np.ndarray, margin: int) -> int:
 
 def _backtracked(run: xr.Dataset) -> np.ndarray:
     """Read the changepoints [seed, task] bool backwards from the last task."""
-    best = _info(run, "map_log_joint").argmax(axis=2)[..., None]
-    length = np.take_along_axis(_info(run, "run_length"), best, axis=2)[..., 0].astype(int)
+    best = run_infos.values(run, "map_log_joint").argmax(axis=2)[..., None]
+    length = run_infos.values(run, "run_length").astype(int)
+    length = np.take_along_axis(length, best, axis=2)[..., 0]
     _refuse_rows(length[..., None])
     tasks = length.shape[1]
     starts = np.zeros(length.shape, bool)
@@ -181,8 +178,8 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
 
 def _of_last_task(run: xr.Dataset) -> np.ndarray:
     """Read the changepoints [seed, task] bool of a segmentation of all tasks, of the last one."""
-    _refuse_rows(_info(run, "run_length"))
-    since = _info(run, "rows_since_change")[:, -1].astype(int)
+    _refuse_rows(run_infos.values(run, "run_length"))
+    since = run_infos.values(run, "rows_since_change")[:, -1].astype(int)
     flags = np.zeros((len(since), run.sizes["task"]), bool)
     # Neither the first task nor a value of a warm-up before it counts as a change.
     found = (since >= 0) & (since < run.sizes["task"] - 1)
@@ -199,11 +196,6 @@ def _refuse_rows(length: np.ndarray) -> None:
             "segmentation: run lengths count observations, but tasks have more than one; set"
             " rows_per_task of the stream to 1, or take the metrics of segmentations out"
         )
-
-
-def _info(run: xr.Dataset, name: str) -> np.ndarray:
-    """Return an info [seed, task, slot]."""
-    return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values
 
 
 def at_points(flags: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from shiftbench.evaluation.scoring import beam_lineage, segmentation
+from shiftbench.evaluation.scoring import beam_lineage, run_infos, segmentation
 
 LEVEL = 0.95
 CLIP = 1e-6
@@ -31,10 +31,10 @@ def filtered(run: xr.Dataset, within: int = 1) -> np.ndarray | None:
     within: the number of last tasks, the present one included. None for a run without weights.
     UserError where run lengths count rows, and tasks have several.
     """
-    if "info_log_weight" not in run or not segmentation.decides(run):
+    if "info_log_weight" not in run or not run_infos.has_history(run):
         return None
     recent = segmentation.since_shift(run) < within
-    return np.where(recent, np.exp(_info(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
+    return np.where(recent, np.exp(run_infos.values(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
 
 
 def filtered_within(run: xr.Dataset, most: int) -> np.ndarray | None:
@@ -42,9 +42,9 @@ def filtered_within(run: xr.Dataset, most: int) -> np.ndarray | None:
 
     None for a run without weights.
     """
-    if "info_log_weight" not in run or not segmentation.decides(run):
+    if "info_log_weight" not in run or not run_infos.has_history(run):
         return None
-    since, weight = segmentation.since_shift(run), np.exp(_info(run, "log_weight"))
+    since, weight = segmentation.since_shift(run), np.exp(run_infos.values(run, "log_weight"))
     shape = (*since.shape[:2], most)
     of_task = np.arange(since.shape[0] * since.shape[1]).reshape(*since.shape[:2], 1)
     recent = since < most
@@ -62,9 +62,9 @@ def shifted_within(shifted: np.ndarray, within: int) -> np.ndarray:
 
 def smoothed(run: xr.Dataset) -> np.ndarray | None:
     """Return P(shift before the task | all tasks) [seed, task - 1]; None without a lineage."""
-    if "info_log_weight" not in run or not beam_lineage.decides(run):
+    if "info_log_weight" not in run or not run_infos.has_lineage(run):
         return None
-    weight = np.exp(_info(run, "log_weight")[:, -1])
+    weight = np.exp(run_infos.values(run, "log_weight")[:, -1])
     histories = np.stack([beam_lineage.shifts(run, k) for k in range(weight.shape[1])], axis=2)
     return np.where(histories, weight[:, None], 0.0).sum(axis=2)[:, 1:]
 
@@ -157,8 +157,3 @@ def base_rate(shifted: np.ndarray) -> np.ndarray:
     """
     counts = np.cumsum(shifted, axis=1) - shifted
     return (counts + 0.5) / (np.arange(shifted.shape[1]) + 1)
-
-
-def _info(run: xr.Dataset, name: str) -> np.ndarray:
-    """Return an info [seed, task, hypothesis]."""
-    return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation.scoring import beam_lineage
+from shiftbench.evaluation.scoring import beam_lineage, run_infos
 
 
 class Trajectories(NamedTuple):
@@ -41,7 +41,7 @@ def of_seed(run: xr.Dataset, seed: int, hypothesis: int = 0) -> Trajectories:
     hypothesis: the index of another one, by final weight.
     """
     run = run.isel(seed=[seed])
-    if not beam_lineage.decides(run):
+    if not run_infos.has_lineage(run):
         means = run["info_mean"].isel(seed=0, hypothesis=0).transpose("task", "word", ...).values
         return _segmented(means, np.ones(means.shape[:2], bool))
     slots = beam_lineage.lineage(run, hypothesis)
@@ -55,7 +55,7 @@ def shifts(run: xr.Dataset) -> np.ndarray | None:
 
     None if the learner makes no decisions about changes.
     """
-    return beam_lineage.shifts(run) if beam_lineage.decides(run) else None
+    return beam_lineage.shifts(run) if run_infos.has_lineage(run) else None
 
 
 def updates_per_period(run: xr.Dataset) -> np.ndarray:
