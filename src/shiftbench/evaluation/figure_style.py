@@ -89,7 +89,7 @@ styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_conte
 """Decorator for functions that draw or save: applies the settings above."""
 
 
-def figure(height: float, caption: str, budget: str = "") -> Figure:
+def figure(height: float, caption: str, basis: str = "") -> Figure:
     """Return an empty figure with its whole caption at the bottom.
 
     Parameters
@@ -98,13 +98,13 @@ def figure(height: float, caption: str, budget: str = "") -> Figure:
         Height without the caption, in inches; the caption makes the figure higher.
     caption
         Text below the panels, wrapped to as many lines as it needs.
-    budget
+    basis
         The end of the caption, on coverage and reductions, which begins a line of its own.
     """
     canvas = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(canvas)
-    description = caption.removesuffix(budget).strip() if budget else ""
-    text = f"{description}\n{budget}" if description else caption
+    description = caption.removesuffix(basis).strip() if basis else ""
+    text = f"{description}\n{basis}" if description else caption
     foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom")
     text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
@@ -213,7 +213,7 @@ def panel_per_stream(
     streams: Iterable[str],
     height: float,
     caption: str,
-    budget: str,
+    basis: str,
     draw: Callable[[Axes, str], None],
 ) -> Figure:
     """Return a figure with one panel per stream, `height` inches each, and a shared legend.
@@ -223,7 +223,7 @@ def panel_per_stream(
     names = list(streams)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
-    canvas = figure(height * rows + 0.3, caption, budget)
+    canvas = figure(height * rows + 0.3, caption, basis)
     panels = canvas.subplots(rows, columns, squeeze=False).ravel()
     for panel, name, letter in zip(panels, names, panel_letters(len(names)), strict=False):
         draw(panel, name)

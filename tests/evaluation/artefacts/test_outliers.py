@@ -70,7 +70,7 @@ def test_each_number_is_that_of_its_cell(study):
     assert [text.get_text() for text in panels[0].get_xticklabels()] == ["0", "10"]
     window = alarms.horizon(study.streams[names[0.1, 5, 2]]).window
     assert f"at most {window})" in panels[2].get_ylabel()
-    assert f"Shown for streams with 2 changes. {study.budget()}" in outliers.caption(study)
+    assert f"Shown for streams with 2 changes. {study.basis()}" in outliers.caption(study)
 
 
 def test_a_study_without_axes_is_refused(study):

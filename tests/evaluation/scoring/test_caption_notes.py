@@ -66,10 +66,10 @@ def test_what_looks_ahead_names_its_streams():
 
 
 def test_captions_say_it_after_the_cuts():
-    budget = continual_stores.study(["vcl", "ewc"]).budget()
-    assert f"in place of 100. {TRAINS}, choices of training images, permutations." in budget
+    basis = continual_stores.study(["vcl", "ewc"]).basis()
+    assert f"in place of 100. {TRAINS}, choices of training images, permutations." in basis
 
 
 def test_one_seed_varies_nothing():
-    assert "eeds" not in continual_stores.study(["vcl"], seeds=1).budget()
-    assert stores.toy_study(2).budget().endswith("Seeds vary noise, steps.")
+    assert "eeds" not in continual_stores.study(["vcl"], seeds=1).basis()
+    assert stores.toy_study(2).basis().endswith("Seeds vary noise, steps.")

@@ -94,7 +94,7 @@ def test_a_caption_tells_a_reason_once(images):
     ]
     tree, table = summed(images, runs)
     study = results.StudyResults("s", "S", "few tasks.", "", tree, table, {"images": images})
-    assert study.budget() == (
+    assert study.basis() == (
         "images: 1 of 3 runs per learner, but lp 3 of 3 runs; 6 failed: not finite; lower the"
         " learning rate. few tasks. Seeds vary orders of the images, transformations."
     )
@@ -292,5 +292,5 @@ def test_results_from_files_equal_those_in_memory(tmp_path):
     )
     xr.testing.assert_identical(again.cube, study.cube)
     assert again.learners == ["vbs-k6", "vcl", "lp"]
-    assert again.budget() == study.budget()
-    assert again.budget().startswith("images: 3 of 3 runs per learner. 9 tasks in place of 100. ")
+    assert again.basis() == study.basis()
+    assert again.basis().startswith("images: 3 of 3 runs per learner. 9 tasks in place of 100. ")

@@ -16,7 +16,7 @@ WINDOW = 10
 
 def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream with a line per method."""
-    figure = figure_style.figure(3.0, caption(study), study.budget())
+    figure = figure_style.figure(3.0, caption(study), study.basis())
     panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
     for panel, stream in zip(panels, study.streams, strict=True):
         for learner in study.learners:
@@ -32,4 +32,4 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Describe the lines and the number of runs."""
-    return f"Squared error of predictions, mean of the last {WINDOW} rows. {study.budget()}"
+    return f"Squared error of predictions, mean of the last {WINDOW} rows. {study.basis()}"

@@ -60,7 +60,7 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
 
 def draw(study: StudyResults, grid: Grid, rows: Sequence[PanelRow], caption: str) -> Figure:
     """Draw the figure of these rows."""
-    figure = figure_style.figure(HEIGHT * len(rows) + 0.4, caption, study.budget())
+    figure = figure_style.figure(HEIGHT * len(rows) + 0.4, caption, study.basis())
     columns = grid.values(1)
     letters = iter(figure_style.panel_letters(len(rows) * len(columns)))
     panels = figure.subplots(len(rows), len(columns), squeeze=False, sharey="row")

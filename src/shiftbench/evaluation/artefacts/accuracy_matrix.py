@@ -30,7 +30,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "accuracy-matrix")
     rows = -(-len(study.learners) // _continual.COLUMNS)
     figure = figure_style.figure(
-        (0.35 + 2.0 * rows) * len(study.streams), caption(study), study.budget()
+        (0.35 + 2.0 * rows) * len(study.streams), caption(study), study.basis()
     )
     for stream, block in _continual.blocks(figure, study):
         _draw_stream(block, study, stream)
@@ -42,7 +42,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
         "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that "
-        f"start each task from scratch know nothing of those before. {study.budget()}"
+        f"start each task from scratch know nothing of those before. {study.basis()}"
     )
 
 

@@ -39,7 +39,7 @@ def draw(study: StudyResults) -> Figure:
         titles,
         HEIGHT,
         caption(study),
-        study.budget(),
+        study.basis(),
         lambda axes, title: _draw_stream(axes, study, titles[title]),
     )
 
@@ -52,7 +52,7 @@ def caption(study: StudyResults) -> str:
         f" {statistics.described(*METRICS)}. Delay: mean of the tasks until the first alarm after a"
         " shift, of which no more count than the axis says (grey line: all missed), by"
         " Kaplan-Meier."
-        f" {blind_detectors.SAYS} {study.budget()}"
+        f" {blind_detectors.SAYS} {study.basis()}"
     )
 
 

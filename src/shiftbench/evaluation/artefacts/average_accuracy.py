@@ -60,7 +60,7 @@ def caption(study: StudyResults) -> str:
         f"{statistics.described(METRIC)}; sd: standard deviation within segments, "
         f"averaged over them (of one task: skipped) and seeds; {versus}. "
         f"Rows of {bibliography.short(paper.paper)}, {paper.table}, whose numbers are "
-        f"shown on its own data sets only: mean ± {paper.spread}.{missing} {study.budget()}"
+        f"shown on its own data sets only: mean ± {paper.spread}.{missing} {study.basis()}"
     )
 
 

@@ -36,7 +36,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream. Raises UserError without the metric."""
     study.require_metrics("average-cumulative-loss", METRIC)
     return figure_style.panel_per_stream(
-        study.streams, 3.1, caption(study), study.budget(), partial(_draw_stream, study)
+        study.streams, 3.1, caption(study), study.basis(), partial(_draw_stream, study)
     )
 
 
@@ -55,7 +55,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Prequential loss averaged over the rows so far (hinge for two classes, squared for real "
         "values), mean over random orders of the rows; band: the middle 80 % of the orders. "
-        f"Solid: loss of the predicted mean{dotted}{best}. {study.budget()}"
+        f"Solid: loss of the predicted mean{dotted}{best}. {study.basis()}"
     )
 
 

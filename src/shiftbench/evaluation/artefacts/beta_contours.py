@@ -52,7 +52,7 @@ def draw(study: StudyResults) -> Figure:
     last = {stream: store.sizes["task"] - 1 for stream, store in study.streams.items()}
     shown = [(stream, task) for stream in study.streams for task in sorted({0, last[stream]})]
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
-    figure = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
+    figure = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.basis())
     panels = figure.subplots(len(shown), width, squeeze=False)
     letters = figure_style.panel_letters(len(shown))
     for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
@@ -81,7 +81,7 @@ def caption(study: StudyResults) -> str:
         "posterior by Hamiltonian Monte Carlo, smoothed. Dashed: the normal-inverse-gamma with "
         "the largest ELBO, exact. At the right: largest differences of their marginal means and "
         f"standard deviations. Worst R-hat {worst:.3f}, at least {least:.0%} of the proposals "
-        f"accepted. First seed. {study.budget()}"
+        f"accepted. First seed. {study.basis()}"
     )
 
 

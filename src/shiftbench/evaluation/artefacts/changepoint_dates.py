@@ -78,7 +78,7 @@ def caption(study: StudyResults) -> str:
         f"Changes of the most probable segmentation, read backwards from the end. probability: of a"
         f" change within {changes.NEAR} tasks, at the end of the segment; before, after: mean"
         f"{unit} in the segments before and after; size: {size}.{without} First realisation, first"
-        f" seed. {study.budget()}"
+        f" seed. {study.basis()}"
     )
 
 

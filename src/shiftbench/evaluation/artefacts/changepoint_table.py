@@ -78,7 +78,7 @@ def caption(study: StudyResults) -> str:
         f"Cover / F1 with a margin of {changepoints.MARGIN}, against all annotators, higher is"
         f" better; {of}. {blind_detectors.SAYS} Last row: mean over the series for which every"
         f" column has a number.{paper}"
-        f" {study.budget()}"
+        f" {study.basis()}"
     )
 
 

@@ -57,7 +57,7 @@ def caption(study: StudyResults) -> str:
         where = "Marks below"
     return (
         f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
-        f" from the end. First realisation, first seed.{_hidden_note(study)} {study.budget()}"
+        f" from the end. First realisation, first seed.{_hidden_note(study)} {study.basis()}"
     )
 
 
@@ -77,7 +77,7 @@ def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
     """Draw a block per series: its values above a line of changes for each learner."""
     heights = [TALL, LINE * (len(learners) + 0.5)]
     height = (sum(heights) + 0.6) * len(study.streams)
-    figure = figure_style.figure(height, caption(study), study.budget())
+    figure = figure_style.figure(height, caption(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_values(top, study, stream, learners)
@@ -88,7 +88,7 @@ def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
 def _draw_many(study: StudyResults, learners: list[str]) -> Figure:
     """Draw a small panel per series."""
     rows = math.ceil(len(study.streams) / COLUMNS)
-    figure = figure_style.figure(HEIGHT * rows + 0.5, caption(study), study.budget())
+    figure = figure_style.figure(HEIGHT * rows + 0.5, caption(study), study.basis())
     panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
         _draw_small(panel, study, stream, learners)

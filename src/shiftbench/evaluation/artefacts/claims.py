@@ -65,7 +65,7 @@ def caption(study: StudyResults) -> str:
         "unresolved: neither, or a single seed; not at this budget: the share is below "
         f"{paper_training.LEAST:g}; budget unknown: so is the share. holds, fails, open: the same "
         "of a check, which is proved or holds by definition. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

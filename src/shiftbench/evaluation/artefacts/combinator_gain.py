@@ -36,7 +36,7 @@ class Row(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per stream, a row per combinator. Raises UserError without any pair."""
     lines = rows(study)
-    figure = figure_style.figure(1.0 + ROW_INCHES * len(lines), caption(study), study.budget())
+    figure = figure_style.figure(1.0 + ROW_INCHES * len(lines), caption(study), study.basis())
     panels = figure.subplots(1, len(study.streams), squeeze=False, sharey=True)[0]
     letters = figure_style.panel_letters(len(panels))
     for axes, stream, letter in zip(panels, study.streams, letters, strict=True):
@@ -57,7 +57,7 @@ def caption(study: StudyResults) -> str:
         f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with its own"
         " settings, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
         f" paired by seed. Right is better. Bars: {statistics.described(metric)} of the difference;"
-        f" hollow: the interval holds 0. {study.budget()}"
+        f" hollow: the interval holds 0. {study.basis()}"
     )
 
 

@@ -68,7 +68,7 @@ def caption(study: StudyResults) -> str:
         "over all tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. "
         f"Transfers in percentage points: bwt, backward, negative is forgetting{forward}. "
         f"{learnt}{kept}{_paper_columns(study)}-: not known or does not apply. "
-        f"{_continual.from_scratch(study)}{study.budget()}"
+        f"{_continual.from_scratch(study)}{study.basis()}"
     )
 
 

@@ -31,7 +31,7 @@ def draw(study: StudyResults) -> Figure:
     learners = _change_lines.deciding(study, "correlation-over-time")
     heights = [TALL, LINE * (len(learners) + 0.5)]
     height = (sum(heights) + 0.6) * len(study.streams)
-    figure = figure_style.figure(height, caption(study), study.budget())
+    figure = figure_style.figure(height, caption(study), study.basis())
     letters = figure_style.panel_letters(len(study.streams))
     blocks = figure_style.divide(figure, study.streams)
     for (stream, block), letter in zip(blocks, letters, strict=True):
@@ -60,7 +60,7 @@ def caption(study: StudyResults) -> str:
         f" seeds; {figure_style.spread_note(study, interval)}. {black}Below: changes of the most"
         " probable segmentation of each seed, read backwards from the end, darker where more agree;"
         " their mean number is in the title."
-        f" {study.budget()}"
+        f" {study.basis()}"
     )
 
 

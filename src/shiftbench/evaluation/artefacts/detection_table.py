@@ -106,7 +106,7 @@ def caption(study: StudyResults) -> str:
         f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is"
         " better than the best of never, always, clock and two halves, paired by seed (by stream,"
         " of one seed); ahead or behind: p < 0.05 (paired t test, Holm's method over the methods)."
-        f"{_together_note(study)} {study.budget()}"
+        f"{_together_note(study)} {study.basis()}"
     )
 
 

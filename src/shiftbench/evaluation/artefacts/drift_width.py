@@ -34,7 +34,7 @@ SPREAD = 0.24
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per metric. Raises UserError without the axes or metrics."""
     grid = _grid(study)
-    figure = figure_style.figure(3.3, caption(study), study.budget())
+    figure = figure_style.figure(3.3, caption(study), study.basis())
     panels = figure.subplots(1, len(PANELS))
     letters = figure_style.panel_letters(len(PANELS))
     for axes, letter, (metric, title) in zip(panels, letters, PANELS.items(), strict=True):
@@ -53,7 +53,7 @@ def caption(study: StudyResults) -> str:
         f"Width: tasks that a drift takes; 0: at once. Alarms per drift, until {tasks} tasks after "
         "its last: wide drifts have more tasks for them; dotted: one alarm per drift. Mean over "
         "seeds, and its "
-        f"{statistics.described(*PANELS)}. {study.budget()}"
+        f"{statistics.described(*PANELS)}. {study.basis()}"
     )
 
 

@@ -42,7 +42,7 @@ MOST_SHIFTS = 50
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without a metric of single tasks."""
     _metric(study)
-    figure = figure_style.figure(5.4 * len(study.streams) + 0.3, _foot(study), study.budget())
+    figure = figure_style.figure(5.4 * len(study.streams) + 0.3, _foot(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream)
     return figure
@@ -51,7 +51,7 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """Say who is best, describe the lines, the number of runs and the reductions."""
     messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)} {study.budget()}"
+    return f"{'. '.join(messages)}. {_foot(study)} {study.basis()}"
 
 
 def message(study: StudyResults, stream: str) -> str:

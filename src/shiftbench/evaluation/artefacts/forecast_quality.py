@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream. UserError without one of the metrics."""
     study.require_metrics("forecast-quality", *FACTS.uses)
     height = len(study.streams) * (ROW * len(study.learners) + 1.0)
-    figure = figure_style.figure(height, caption(study), study.budget())
+    figure = figure_style.figure(height, caption(study), study.basis())
     panels = figure.subplots(len(study.streams), 3, squeeze=False, sharey=True)
     letters = iter(figure_style.panel_letters(panels.size))
     for row, stream in zip(panels, study.streams, strict=True):
@@ -59,7 +59,7 @@ def caption(study: StudyResults) -> str:
         "Left: CRPS, lower is better. Middle: share of values within the central 50 and 90 %"
         " predictive interval; dotted: calibrated. Right: largest distance between the distribution"
         " of the probability integral transform and the uniform one; dotted: chance alone is below"
-        f" it in 95 % of the cases. Bars: 95 % intervals over {over}. {study.budget()}"
+        f" it in 95 % of the cases. Bars: 95 % intervals over {over}. {study.basis()}"
     )
 
 

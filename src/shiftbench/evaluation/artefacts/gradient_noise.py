@@ -34,7 +34,7 @@ THRESHOLD = 0.3
 def draw(study: StudyResults) -> Figure:
     """Draw two panels per stream. Raises UserError without a run that measures gradients."""
     runs = _runs(study)
-    figure = figure_style.figure(3.4 * len(runs), caption(study), study.budget(list(runs)))
+    figure = figure_style.figure(3.4 * len(runs), caption(study), study.basis(list(runs)))
     rows = figure.subplots(len(runs), 2, squeeze=False)
     letters = figure_style.panel_letters(rows.size)
     for number, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
@@ -70,7 +70,7 @@ def caption(study: StudyResults) -> str:
         f"from, as in Fig. 6 of {source}; dotted: where it sees an explosion. Right: of a prior "
         "around other such means, in nats, undivided by rows. Mean over seeds; "
         f"{figure_style.spread_note(study, '95 % interval (Student t on the log scale)')}. "
-        f"{study.budget(list(runs))}"
+        f"{study.basis(list(runs))}"
     )
 
 

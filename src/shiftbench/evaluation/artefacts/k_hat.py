@@ -51,7 +51,7 @@ class _Curve(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw three panels over beta_p, a line per stream. Raises UserError without such a learner."""
     runs = _runs(study)
-    figure = figure_style.figure(3.9, _foot(), study.budget(list(runs)))
+    figure = figure_style.figure(3.9, _foot(), study.basis(list(runs)))
     highlights.set_message(figure, message(study))
     panels = figure.subplots(1, 3)
     for letter, panel, (field, label) in zip("abc", panels, PANELS.items(), strict=True):
@@ -84,7 +84,7 @@ def caption(study: StudyResults) -> str:
         f"variance: {_one_of(', '.join(f'{v:g}' for v in prior) for prior in priors)}. a: of the "
         f"posterior predictive, as in {bibliography.short('knoblauch2018robust')}; b: of the "
         "importance weights alone, the shape of their tail; c: 1 - effective draws / draws. "
-        f"{_foot()} {study.budget(list(runs))}"
+        f"{_foot()} {study.basis(list(runs))}"
     )
 
 

@@ -41,7 +41,7 @@ def draw(study: StudyResults) -> Figure:
     study.require_metrics("kinds-of-shift", *FACTS.uses)
     still = unchanged(study)
     moving = [name for name in study.streams if name != still]
-    figure = figure_style.figure(3.6, caption(study), study.budget())
+    figure = figure_style.figure(3.6, caption(study), study.basis())
     panels = figure.subplots(1, 3, width_ratios=[len(moving), len(moving), len(moving) + 1])
     panels[0].axhline(0, color="black", lw=1.2)
     _draw(panels[0], study, moving, study.learners, lambda *at: loss(study, still, *at))
@@ -71,7 +71,7 @@ def caption(study: StudyResults) -> str:
         "nothing changes minus accuracy where something does, on the same tasks. Middle: shifts "
         f"with an alarm at most {window} tasks later; high is good where accuracy is lost. Right: "
         f"alarms in all other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

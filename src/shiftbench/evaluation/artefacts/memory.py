@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "memory", ("accuracy", "acc"))
     shown, streams = panels(study), list(study.streams)
     rows = len(streams) if len(shown) > 1 else 1
-    canvas = figure_style.figure(3.9 * rows, caption(study), study.budget())
+    canvas = figure_style.figure(3.9 * rows, caption(study), study.basis())
     if len(shown) == 1:
         panels_of = _draw_row(canvas, study, [(stream, "acc", stream) for stream in streams])
         for axes, stream in zip(panels_of, streams, strict=True):
@@ -58,7 +58,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Average accuracy over all tasks against the rows of all tasks together that a method"
         f" keeps{join}{moments}. Mean over seeds, bars:"
-        f" {statistics.described('acc')}; dashed: methods without such a memory. {study.budget()}"
+        f" {statistics.described('acc')}; dashed: methods without such a memory. {study.basis()}"
     )
 
 

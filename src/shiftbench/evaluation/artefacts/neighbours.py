@@ -58,7 +58,7 @@ def caption(study: StudyResults) -> str:
         "stream; equivalent: posterior probability (Student t, reference prior) of a difference "
         f"below {'1 point' if of_fraction else '1 % of the mean over learners'}; smallest: the "
         "difference that these seeds resolve at 5 % with power 80 %; -: not known of one seed, or "
-        f"where all differences are equal. {_without(study, metric)}{study.budget()}"
+        f"where all differences are equal. {_without(study, metric)}{study.basis()}"
     )
 
 

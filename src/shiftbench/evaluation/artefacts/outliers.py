@@ -54,7 +54,7 @@ def caption(study: StudyResults) -> str:
         f" which at most {window} values count (Kaplan-Meier). Bottom: CRPS, the error of a"
         " predicted distribution, of each value that is no outlier, before it is learnt. Mean over"
         f" seeds, and its {statistics.described(*ROWS)}."
-        f"{f' Shown for {rest}.' if rest else ''} {study.budget()}"
+        f"{f' Shown for {rest}.' if rest else ''} {study.basis()}"
     )
 
 

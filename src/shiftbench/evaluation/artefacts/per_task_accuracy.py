@@ -30,7 +30,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without accuracies."""
     _continual.check(study, "per-task-accuracy")
     height = 0.6 + max(3.2, 0.23 * len(study.learners))
-    figure = figure_style.figure(height * len(study.streams), _foot(study), study.budget())
+    figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream)
     return figure
@@ -39,7 +39,7 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """Say who is best, describe the figure, the number of runs and the reductions."""
     messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)} {_continual.from_scratch(study)}{study.budget()}"
+    return f"{'. '.join(messages)}. {_foot(study)} {_continual.from_scratch(study)}{study.basis()}"
 
 
 def message(study: StudyResults, stream: str) -> str:

@@ -34,7 +34,7 @@ COLUMNS = (1.03, 1.33, 1.61)
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per stream. Raises UserError without accuracies or slopes."""
     _continual.check(study, "plasticity", ("accuracy", SLOPE))
-    canvas = figure_style.figure(3.9 * len(study.streams), caption(study), study.budget())
+    canvas = figure_style.figure(3.9 * len(study.streams), caption(study), study.basis())
     letters = figure_style.panel_letters(len(study.streams))
     for letter, (stream, block) in zip(
         letters, figure_style.divide(canvas, study.streams), strict=True
@@ -57,7 +57,7 @@ def caption(study: StudyResults) -> str:
         f" over {', '.join(widths)} tasks in a row, then over seeds; dashed: learners that start"
         f" each task from scratch; in colour: the {highlights.MOST} most accurate. Beside them: the"
         f" mean over all tasks, with its {statistics.described('plasticity')}, and the slope"
-        f" (Theil-Sen) with its {statistics.described(SLOPE)}. {study.budget()}"
+        f" (Theil-Sen) with its {statistics.described(SLOPE)}. {study.basis()}"
     )
 
 

@@ -41,7 +41,7 @@ def caption(study: StudyResults) -> str:
     return (
         "ours: mean over seeds, in brackets, of two or more, its "
         f"{statistics.described(*study.metrics)}; paper: what is printed for the method on this"
-        f" stream; -: nothing is. {study.budget()}"
+        f" stream; -: nothing is. {study.basis()}"
     )
 
 

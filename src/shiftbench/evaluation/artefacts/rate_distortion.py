@@ -44,7 +44,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per way of dating. Raises UserError without one of the metrics."""
     study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
-    figure = figure_style.figure(3.9, caption(study), study.budget([stream]))
+    figure = figure_style.figure(3.9, caption(study), study.basis([stream]))
     ways = _ways(study, stream)
     panels = figure.subplots(1, len(ways), squeeze=False)[0]
     letters = figure_style.panel_letters(len(ways))
@@ -75,7 +75,7 @@ def caption(study: StudyResults) -> str:
         f" random period of it, and as {bibliography.short('li2021vbs')} draw it. Points of "
         "equal rates"
         " stand aside a little."
-        f" {study.budget([stream])}"
+        f" {study.basis([stream])}"
     )
 
 

@@ -47,7 +47,7 @@ def caption(study: StudyResults) -> str:
         " as many words. Mean over seeds, in brackets its"
         f" {statistics.described(RATE, ERROR, AT_RATE)}. Binning dates each document to a random"
         f" period of the right bin; as_printed: its error as {bibliography.short('li2021vbs')} have"
-        f" it. {study.budget()}"
+        f" it. {study.basis()}"
     )
 
 

@@ -26,7 +26,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw two panels for each stream and its twin. Raises UserError without a twin."""
     pairs = twins(study)
     height = 1.25 + ROW_INCHES * len(study.learners)
-    figure = figure_style.figure(height * len(pairs), caption(study), study.budget())
+    figure = figure_style.figure(height * len(pairs), caption(study), study.basis())
     panels = figure.subplots(len(pairs), 2, squeeze=False, sharey=True, width_ratios=[3, 2])
     letters = iter(figure_style.panel_letters(2 * len(pairs)))
     for (stream, twin), (left, right) in zip(pairs, panels, strict=True):
@@ -44,7 +44,7 @@ def caption(study: StudyResults) -> str:
         "Accuracy on the training rows of the first task of each return, before they are learnt: "
         "of a distribution that has occurred before (filled), and of a fresh one that a twin "
         f"stream has in its place (hollow). Right: the difference, paired by seed. Bars: "
-        f"{interval} of the mean over seeds. {study.budget()}"
+        f"{interval} of the mean over seeds. {study.basis()}"
     )
 
 

@@ -59,7 +59,7 @@ class _Rows(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream and set of rows, a panel per score and uncertainty."""
     sets = _sets(study)
-    figure = figure_style.figure(HEIGHT * len(sets), _foot(study), study.budget())
+    figure = figure_style.figure(HEIGHT * len(sets), _foot(study), study.basis())
     letters = iter(figure_style.panel_letters(len(sets) * len(OF_TWO) * len(referral.BY)))
     for rows, block in figure_style.divide(figure, sets):
         _draw_rows(block, study, rows, letters)
@@ -76,7 +76,7 @@ def caption(study: StudyResults) -> str:
         f" {bibliography.short('farquhar2020radial')}, Table 1: the"
         " mutual information is that of the parameters and the class; rows of equal uncertainty,"
         " as all are for point estimates, are referred by lot. Test rows: predicted after"
-        f" their task, mean over tasks.{_new_segment_note(study)} {study.budget()}"
+        f" their task, mean over tasks.{_new_segment_note(study)} {study.basis()}"
     )
 
 

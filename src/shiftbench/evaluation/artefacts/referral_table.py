@@ -68,7 +68,7 @@ def caption(study: StudyResults) -> str:
         " to _at_30: of what is kept when so many % of the rows are referred, those of largest"
         " mutual information of parameters and class (for point estimates, which have none, by"
         " lot). misclassification_auc: that of entropy for wrong rows, %. ece: 15 bins, %."
-        f"{of_new}{of_ood} -: not known, or a class is missing in what is kept. {study.budget()}"
+        f"{of_new}{of_ood} -: not known, or a class is missing in what is kept. {study.basis()}"
     )
 
 

@@ -33,7 +33,7 @@ def caption(study: StudyResults) -> str:
     named = [f"{_title(name)}: {text[0].lower()}{text[1:]}" for name, text in summaries.items()]
     return (
         f"{message(study)}, mean over {len(study.streams)} streams. {'; '.join(named)}."
-        f" {_foot(study)} {study.budget()}"
+        f" {_foot(study)} {study.basis()}"
     )
 
 

@@ -52,7 +52,7 @@ def draw(study: StudyResults) -> Figure:
     blocks, rows = grid.blocks(), grid.values(1)
     height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5
     text = _caption(study, metric, list(cells.values()))
-    figure = figure_style.figure(height, text, study.budget())
+    figure = figure_style.figure(height, text, study.basis())
     panels = figure.subplots(len(blocks), 2, squeeze=False)
     letters = figure_style.panel_letters(panels.size)
     most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
@@ -88,7 +88,7 @@ def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> st
         "resolved, on the left from the methods whose markers stand in the cell too (grey: nor "
         f"from {versus}), on the right from {versus} (paired t test at 5 %, Holm's method over the "
         f"methods of a cell). Leads over all others are resolved in {resolved} of {len(cells)} "
-        f"cells, corrected over the cells as well in {everywhere}. {study.budget()}"
+        f"cells, corrected over the cells as well in {everywhere}. {study.basis()}"
     )
 
 

@@ -55,7 +55,7 @@ def caption(study: StudyResults) -> str:
     return (
         f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences of "
         f"{metric}, above 0 is better, paired by seed: mean and 95 % interval (Student t{ends}). "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

@@ -67,7 +67,7 @@ def caption(study: StudyResults) -> str:
         "reference prior) of a difference below "
         f"{'1 point' if units.factor(metric) > 1 else '1 % of the mean'}; lead_over_map_p: of "
         "the lead over all others, by Holm's method over the cells. minus: this method minus the "
-        f"baseline, p over the methods of the cell. {study.budget()}"
+        f"baseline, p over the methods of the cell. {study.basis()}"
     )
 
 

@@ -55,7 +55,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Mean ± standard error over splits, on test rows, in the units of the data. Log "
         "likelihood: mean log density of a row in nats, higher is better; RMSE: root mean squared "
-        f"error, lower is better. {paper}{study.budget()}"
+        f"error, lower is better. {paper}{study.basis()}"
     )
 
 

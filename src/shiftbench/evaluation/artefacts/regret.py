@@ -32,7 +32,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream. Raises UserError without one of the metrics."""
     study.require_metrics("regret", *POINTS, *DASHES)
     return figure_style.panel_per_stream(
-        study.streams, 3.0, caption(study), study.budget(), partial(_draw_stream, study)
+        study.streams, 3.0, caption(study), study.basis(), partial(_draw_stream, study)
     )
 
 
@@ -44,7 +44,7 @@ def caption(study: StudyResults) -> str:
         f"{bibliography.short('cherief2019online')} for each order (metrics regret_bound and "
         "regret_bound_worst_case), none where no theorem applies. The table regret-table says in "
         "how many orders they hold. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

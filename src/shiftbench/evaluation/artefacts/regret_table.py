@@ -60,7 +60,7 @@ def caption(study: StudyResults) -> str:
         f"paper: {bibliography.short('cherief2019online')}, average loss at the right end of the "
         "figure, "
         "read off to about 3 %; it does not say how real features are scaled. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

@@ -36,8 +36,8 @@ def draw(study: StudyResults) -> Figure:
     _check(study)
     detectors = _detecting_learners(study)
     height = 1.6 + max(3.2, 0.23 * len(study.learners)) + 0.22 * len(detectors)
-    foot = f"{_foot(study)} {study.budget()}"
-    figure = figure_style.figure(height * len(study.streams), foot, study.budget())
+    foot = f"{_foot(study)} {study.basis()}"
+    figure = figure_style.figure(height * len(study.streams), foot, study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream, detectors)
     return figure
@@ -56,7 +56,7 @@ def caption(study: StudyResults) -> str:
     return (
         f"{'. '.join(messages)}. {_foot(study)} In colour: the methods of the largest means; grey: "
         "the others, except lines far below, which are named. Images: the same test image under "
-        f"the map of each segment, for the first seed; {inferred}. {study.budget()}"
+        f"the map of each segment, for the first seed; {inferred}. {study.basis()}"
     )
 
 

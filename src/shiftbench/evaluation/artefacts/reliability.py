@@ -41,7 +41,7 @@ def draw(study: StudyResults) -> Figure:
     sets = [each for stream in study.streams for each in _row_sets(study, stream)]
     lines = [math.ceil(len(each.rows) / COLUMNS) for each in sets]
     figure = figure_style.figure(
-        sum(2.6 * number + 0.3 for number in lines), caption(study), study.budget()
+        sum(2.6 * number + 0.3 for number in lines), caption(study), study.basis()
     )
     for (each, block), number in zip(figure_style.divide(figure, sets, lines), lines, strict=True):
         block.suptitle(each.title, x=0.01, ha="left", size=10, fontweight="bold")
@@ -58,7 +58,7 @@ def caption(study: StudyResults) -> str:
         f" 15 bins, of all these rows. As {bibliography.short('farquhar2020radial')}, Fig. 3; of "
         "two"
         " classes the probability is never below one half."
-        f" {study.budget()}"
+        f" {study.basis()}"
     )
 
 

@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     columns = figure_style.COLUMNS
     rows = -(-(1 + len(names)) // columns)
     figure = figure_style.figure(
-        2.4 * rows * len(study.streams) + 0.3, caption(study), study.budget()
+        2.4 * rows * len(study.streams) + 0.3, caption(study), study.basis()
     )
     panels = figure.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
     letters = iter(figure_style.panel_letters(len(study.streams) * (1 + len(names))))
@@ -58,7 +58,7 @@ def caption(study: StudyResults) -> str:
     return (
         f"Each configuration is one random choice of all settings, the same for every method; the "
         f"score is {study.metrics[0]}. Failed runs count as worse than all others. Other panels: "
-        f"each point a configuration, the line the median. {study.budget()}"
+        f"each point a configuration, the line the median. {study.basis()}"
     )
 
 

@@ -39,7 +39,7 @@ def caption(study: StudyResults) -> str:
         f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}; "
         "(n = ...): seeds for which "
         f"the metric is defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

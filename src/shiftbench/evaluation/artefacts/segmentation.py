@@ -39,7 +39,7 @@ def draw(study: StudyResults) -> Figure:
         height for name in learners for height in ([1.3, 0.7][: 1 + (name in models)])
     ]
     total = sum(heights) + 0.3 * len(heights)
-    figure = figure_style.figure(total * len(study.streams), caption(study), study.budget())
+    figure = figure_style.figure(total * len(study.streams), caption(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         remaining = iter(panels)
@@ -66,7 +66,7 @@ def caption(study: StudyResults) -> str:
         f"{'; dashed: an event' * events}. Below, for each learner: posterior of the run "
         f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
         "length at each step; marks at the top: changepoints of the most probable segmentation, "
-        f"read backwards from the end. First realisation. {study.budget()}"
+        f"read backwards from the end. First realisation. {study.basis()}"
     )
 
 

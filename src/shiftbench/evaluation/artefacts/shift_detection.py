@@ -61,7 +61,7 @@ def draw(study: StudyResults) -> Figure:
                 "shift-detection", f"a learner that decides about shifts on {stream}"
             )
     height = 4.2 + 0.45 * max(map(len, by_stream.values()))
-    figure = figure_style.figure(height * len(by_stream), _foot(study), study.budget())
+    figure = figure_style.figure(height * len(by_stream), _foot(study), study.basis())
     for stream, block in figure_style.divide(figure, by_stream):
         _draw_stream(block, study, stream, by_stream[stream])
     return figure
@@ -81,7 +81,7 @@ def caption(study: StudyResults) -> str:
         f"{'. '.join(messages)}. In hindsight: a true shift is found by the first shift that the"
         " most likely history at the end places at its task or later, before the next true one; all"
         f" others are false alarms. {_foot(study)}"
-        f" Brier score = reliability - resolution + uncertainty: {brier}. {study.budget()}"
+        f" Brier score = reliability - resolution + uncertainty: {brier}. {study.basis()}"
     )
 
 

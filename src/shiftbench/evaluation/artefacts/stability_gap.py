@@ -32,7 +32,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "stability-gap", ("accuracy", GAP))
     rows = -(-len(study.learners) // _continual.COLUMNS)
     height = 0.75 + 1.5 * rows
-    canvas = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    canvas = figure_style.figure(height * len(study.streams), caption(study), study.basis())
     for stream, block in _continual.blocks(canvas, study):
         _draw_stream(block, study, stream)
     return canvas
@@ -47,7 +47,7 @@ def caption(study: StudyResults) -> str:
         " which an evaluation after each task sees alone. Grey: the other learners. Number: the"
         " drop at the worst look of a task (stability gap), mean over tasks, in percentage points."
         " A learner that begins each task with a new network has to learn them all again."
-        f" {study.budget()}"
+        f" {study.basis()}"
     )
 
 

@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "tasks-learnt")
     rows = -(-len(study.learners) // _continual.COLUMNS)
     height = 0.35 + 1.45 * rows
-    figure = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    figure = figure_style.figure(height * len(study.streams), caption(study), study.basis())
     for stream, block in _continual.blocks(figure, study):
         _draw_stream(block, study, stream)
     return figure
@@ -47,7 +47,7 @@ def caption(study: StudyResults) -> str:
         "vertical: logarithm of the error; "
         f"grey: the other learners; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
-        f"{_continual.from_scratch(study)}{study.budget()}"
+        f"{_continual.from_scratch(study)}{study.basis()}"
     )
 
 

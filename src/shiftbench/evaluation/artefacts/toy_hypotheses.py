@@ -44,7 +44,7 @@ def draw(study: StudyResults) -> Figure:
     shown = _shown_beam(study, beams)
     seed, overtakes = first_overtaking(study.run(stream, shown.learner))
     metrics = [name for name in LABELS if name in study.metrics]
-    figure = figure_style.figure(4.6, caption(study), study.budget([stream]))
+    figure = figure_style.figure(4.6, caption(study), study.basis([stream]))
     left, *right = figure.subfigures(
         1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
     )[0]
@@ -83,7 +83,7 @@ def caption(study: StudyResults) -> str:
         f"{story} Lines: posterior mean of each hypothesis after each step, bands ± 1 sd; "
         f"triangles: its jumps. b: mean over seeds and {statistics.described(*present)}; "
         f"weights as in {bibliography.short('li2021vbs')} or by Bayes' rule."
-        f"{missing} {study.budget([stream])}"
+        f"{missing} {study.basis([stream])}"
     )
 
 

@@ -37,7 +37,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw three panels per stream. Raises UserError without a run that measures gradients."""
     study.require_metrics("training-dynamics", *FACTS.uses)
     runs = _runs(study)
-    figure = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
+    figure = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.basis(list(runs)))
     rows = figure.subplots(len(runs), len(PANELS), squeeze=False)
     letters = figure_style.panel_letters(rows.size)
     for row, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
@@ -68,7 +68,7 @@ def caption(study: StudyResults) -> str:
         f"{figure_style.spread_note(study, '95 % interval')}. The optimiser's moments start anew "
         "at each "
         "point. "
-        f"{study.budget(list(runs))}"
+        f"{study.basis(list(runs))}"
     )
 
 

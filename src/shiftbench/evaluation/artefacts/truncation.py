@@ -34,7 +34,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw a row per stream and a panel per score. Raises UserError without such runs."""
     study.require_metrics("truncation", *FACTS.uses)
     streams = list(study.streams)
-    figure = figure_style.figure(3.3 * len(streams) + 0.3, caption(study), study.budget())
+    figure = figure_style.figure(3.3 * len(streams) + 0.3, caption(study), study.basis())
     rows = figure.subplots(len(streams), len(FACTS.uses), squeeze=False)
     letters = figure_style.panel_letters(rows.size)
     for row, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
@@ -55,7 +55,7 @@ def caption(study: StudyResults) -> str:
         "against "
         "where the noise of each weight is cut; dotted: not cut. Mean over seeds and its "
         f"{statistics.described(*FACTS.uses)}; points of several draws lie aside a little. "
-        f"{study.budget()}"
+        f"{study.basis()}"
     )
 
 

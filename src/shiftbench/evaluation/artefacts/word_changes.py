@@ -62,7 +62,7 @@ def caption(study: StudyResults) -> str:
         f" {_words.content_note(store)} distance: 1 - cosine of the word's vectors"
         f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"
         " then. Vectors are those of the most"
-        f" likely hypothesis, each segment's at its end. {study.budget([stream])}"
+        f" likely hypothesis, each segment's at its end. {study.basis([stream])}"
     )
 
 

@@ -45,7 +45,7 @@ def draw(study: StudyResults) -> Figure:
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
     history = _words.history(run, store)
     chosen = _shown_words(study, history)
-    figure = figure_style.figure(1.55 * len(chosen) + 0.5, caption(study), study.budget([stream]))
+    figure = figure_style.figure(1.55 * len(chosen) + 0.5, caption(study), study.basis([stream]))
     grid = figure.add_gridspec(len(chosen), 2, width_ratios=(1.15, 1))
     for row, word in enumerate(chosen):
         axes = figure.add_subplot(grid[row, 0])
@@ -82,7 +82,7 @@ def caption(study: StudyResults) -> str:
         f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Hypotheses are those at"
         f" the end of the stream{others}; triangles and dotted lines: changes. Right: the"
         f" {NEIGHBOURS} nearest words by cosine in each segment's last period. Each period of a"
-        f" segment has the vector of the segment's end{absent}.{chosen} {study.budget([stream])}"
+        f" segment has the vector of the segment's end{absent}.{chosen} {study.basis([stream])}"
     )
 
 

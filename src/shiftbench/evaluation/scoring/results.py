@@ -153,7 +153,7 @@ class StudyResults:
         )
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
-    def budget(self, streams: Sequence[str] | None = None) -> str:
+    def basis(self, streams: Sequence[str] | None = None) -> str:
         """Return sentences on what the numbers rest on, for these streams (all if None).
 
         Coverage, calibration, cuts, tuning, what seeds vary, what looks ahead, and units of errors.
