@@ -152,8 +152,8 @@ def _numbers(name: str, column: pd.Series) -> np.ndarray:
         return column.astype(object).where(column.notna(), np.nan).to_numpy().astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"values that are not numbers, in {name} ({error}); leave such series out, or convert"
-            " them to numbers"
+            f"values that are not numbers, in {name} ({error}); leave such series out, convert them"
+            f" to numbers, or make times the index, as in frame.set_index({name!r})"
         ) from None
 
 

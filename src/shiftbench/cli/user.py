@@ -256,7 +256,12 @@ def warm(options: argparse.Namespace) -> int:
 
 def config_of(options: argparse.Namespace) -> Path:
     """Return the config of a folder of results: that of the option, or that of its name."""
-    return options.config or Path("config") / f"{options.results.resolve().name}.yaml"
+    if options.config:
+        return options.config
+    usual = Path("config") / f"{options.results.resolve().name}.yaml"
+    if not usual.is_file():
+        raise UserError(f"{usual}: there is no such file; name the config of the results: --config")
+    return usual
 
 
 def _fitting_methods(options: argparse.Namespace) -> set[str]:

@@ -14,6 +14,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from shiftbench.config.yaml_limits import refuse_explosive
+from shiftbench.core import file_errors
 from shiftbench.core.errors import UserError
 
 KeyPath = tuple[str | int, ...]
@@ -82,12 +83,17 @@ _Loader.add_implicit_resolver(
 
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise UserError(f"{path}: cannot be read, for it is no file; name a YAML file")
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "no regular file"
+        raise UserError(f"{path}: this is {kind}; name a YAML file")
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from None
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file; check its path") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 ({error}); save it as UTF-8") from None
+    except OSError as error:
+        raise UserError(file_errors.message(error, path)) from None
     try:
         return _document(path, text)
     except yaml.MarkedYAMLError as error:
