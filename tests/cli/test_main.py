@@ -137,7 +137,7 @@ def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsy
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["check", "absent.yaml"], "absent.yaml: there is no such file"),
         (["list", "studies", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
         (["list", "methods", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
         (["site", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
@@ -148,7 +148,7 @@ def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsy
         (["warm"], "name a command"),
         (["warm", "--", "nosuchcmd"], "no command nosuchcmd that can be run"),
         (["warm", "--", "./small.yaml"], "no command ./small.yaml that can be run"),
-        (["check", "."], ".: cannot be read"),
+        (["check", "."], ".: this is a folder"),
         (["fetch", "pima", "pima-indians-diabetes.csv", "--output", "small.yaml/o"],
          "small.yaml: File exists; there is a file where a folder should be"),
     ],
@@ -393,7 +393,7 @@ def test_module_can_be_run() -> None:
         capture_output=True, text=True, env=os.environ, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("absent.yaml: cannot be read")
+    assert done.stderr.startswith("absent.yaml: there is no such file")
 
 
 def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
