@@ -57,6 +57,18 @@ def test_who_decides_nothing_has_no_line_and_who_failed_an_empty_one() -> None:
     assert "dotted" not in error_over_time.caption(study)
 
 
+def test_run_lengths_of_rows_have_no_line_where_tasks_have_several_rows(monkeypatch) -> None:
+    """Whether a task begins a segment is unknown then; the errors are not."""
+    study = stores.toy_study()
+
+    def refused(_run) -> None:
+        raise segmentation.RowsCounted("several rows a task")
+
+    monkeypatch.setattr(segmentation, "inferred", refused)
+    so_far, in_windows = error_over_time.draw(study).get_axes()
+    assert len(so_far.get_lines()) >= len(study.learners)
+
+
 def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
     study = stores.image_study()
     assert "Accuracy of each task on its test data" in error_over_time.caption(study)

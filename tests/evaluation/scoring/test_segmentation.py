@@ -288,5 +288,5 @@ def test_run_lengths_in_observations_are_refused_where_tasks_have_more_than_one(
     tasks = np.arange(data.sizes["task"])
     length = (3 * tasks + 2)[None, :, None].astype(float)
     infos = {name: np.zeros_like(length) for name in ("log_weight", "map_log_joint")}
-    with pytest.raises(UserError, match="rows_per_task"):
+    with pytest.raises(segmentation.RowsCounted, match="rows_per_task"):
         f1.score(run_of(data, infos | {"run_length": length}), data)

@@ -13,10 +13,14 @@ from shiftbench.evaluation.scoring.results import StudyResults
 def inferred(study: StudyResults, stream: str, learner: str) -> np.ndarray | None:
     """Return the shifts of the most probable history at the end [seed, task].
 
-    None for a learner that does not decide about shifts, or whose runs all failed.
+    None for a learner that does not decide about shifts, whose runs all failed, or whose run
+    lengths count rows of tasks that have several.
     """
     run = study.run(stream, learner)
-    return segmentation.inferred(run) if run.sizes["seed"] else None
+    try:
+        return segmentation.inferred(run) if run.sizes["seed"] else None
+    except segmentation.RowsCounted:
+        return None
 
 
 def of_stream(study: StudyResults, stream: str) -> dict[str, np.ndarray]:

@@ -36,6 +36,10 @@ class Compared(NamedTuple):
     true: np.ndarray
 
 
+class RowsCounted(UserError):
+    """Run lengths count rows, and tasks have several, so that no segmentation of tasks is known."""
+
+
 def inferred(run: xr.Dataset) -> np.ndarray | None:
     """Return the changepoints [seed, task] bool of the most probable segmentation.
 
@@ -189,10 +193,10 @@ def _of_last_task(run: xr.Dataset) -> np.ndarray:
 
 
 def _refuse_rows(length: np.ndarray) -> None:
-    """Raise UserError for run lengths [seed, task, slot] beyond the number of tasks so far."""
+    """Raise RowsCounted for run lengths [seed, task, slot] beyond the number of tasks so far."""
     # A warm-up, which is not a task, makes a run at most one longer.
     if (length > np.arange(length.shape[1])[:, None] + 1).any():
-        raise UserError(
+        raise RowsCounted(
             "segmentation: run lengths count observations, but tasks have more than one; set"
             " rows_per_task of the stream to 1, or take the metrics of segmentations out"
         )
