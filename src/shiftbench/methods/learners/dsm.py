@@ -78,7 +78,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     own = [d, settings.omega, settings.centre, settings.scale, settings.noise_sd**2, *prior]
     compiled = CompiledRows(
         check=partial(_checked_rows, d=d),
-        features=_no_features,
+        features=row_values.no_features,
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step if both else _step_mean,
@@ -107,12 +107,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
 
 def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return no features [S, n, 0] and targets [S, n, d], all finite where they are seen."""
-    return row_values.checked("dsm", batch._replace(inputs=_no_features(batch.inputs)), d)
-
-
-def _no_features(inputs: np.ndarray) -> np.ndarray:
-    """Return no features [S, n, 0]."""
-    return np.empty((*inputs.shape[:2], 0))
+    return row_values.checked("dsm", batch._replace(inputs=row_values.no_features(batch.inputs)), d)
 
 
 @cfunc(STEP, cache=True, error_model="numpy")

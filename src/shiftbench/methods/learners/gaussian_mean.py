@@ -20,7 +20,7 @@ from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Problem, State
-from shiftbench.methods.online import rows
+from shiftbench.methods.online import row_values, rows
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner
 
 FACTS = Facts(
@@ -45,7 +45,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     layout = {"mean": (d,), "variance": (d,)}
     compiled = CompiledRows(
         check=partial(_checked_rows, d=d),
-        features=_no_features,
+        features=row_values.no_features,
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step,
@@ -77,12 +77,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
 def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return no features [S, n, 0] and targets [S, n, d]."""
     y = np.require(batch.targets, float, ["C", "W"]).reshape(*batch.mask.shape, d)
-    return _no_features(batch.inputs), y
-
-
-def _no_features(inputs: np.ndarray) -> np.ndarray:
-    """Return no features [S, n, 0]."""
-    return np.empty((*inputs.shape[:2], 0))
+    return row_values.no_features(batch.inputs), y
 
 
 def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:

@@ -79,7 +79,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     layout = {"mean": (p,), "root": (p, p)}
     compiled = CompiledRows(
         check=partial(_checked_rows, bias=bias),
-        features=partial(_regressors, bias=bias),
+        features=partial(row_values.regressors, bias=bias),
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step,
@@ -122,17 +122,10 @@ def _n_regressors(problem: Problem) -> int:
     return math.prod(shape)
 
 
-def _regressors(inputs: np.ndarray, bias: bool) -> np.ndarray:
-    """Flatten features or designs into regressors [S, n, P], with the bias last."""
-    flat = np.asarray(inputs, float).reshape(*inputs.shape[:2], -1)
-    ones = np.ones((*flat.shape[:2], 1))
-    return np.concatenate([flat, ones], axis=2) if bias else flat
-
-
 def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return regressors [S, n, P] and targets [S, n, 1]; LearnerError if any is not finite."""
     x, y = row_values.checked("linear-gaussian", batch, 1)
-    return _regressors(x, bias), y
+    return row_values.regressors(x, bias), y
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)

@@ -60,7 +60,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     prior = [settings.mean_rows, settings.prior_df + d - 1, settings.prior_mean, psi]
     compiled = CompiledRows(
         check=partial(_checked_rows, d=d),
-        features=_no_features,
+        features=row_values.no_features,
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step,
@@ -106,13 +106,8 @@ def _broadened(compiled: CompiledRows, state: State, broadening: Broadening) -> 
 
 def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return no features [S, n, 0] and targets [S, n, d], all finite where they are seen."""
-    batch = batch._replace(inputs=_no_features(batch.inputs))
+    batch = batch._replace(inputs=row_values.no_features(batch.inputs))
     return row_values.checked("normal-inverse-wishart", batch, d)
-
-
-def _no_features(inputs: np.ndarray) -> np.ndarray:
-    """Return no features [S, n, 0]."""
-    return np.empty((*inputs.shape[:2], 0))
 
 
 @cfunc(STEP, cache=True, error_model="numpy")

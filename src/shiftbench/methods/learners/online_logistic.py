@@ -34,7 +34,7 @@ from numba import cfunc, njit
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Categorical, LearnerError, Problem, State
-from shiftbench.methods.online import full_gaussian_rows, rows
+from shiftbench.methods.online import full_gaussian_rows, row_values, rows
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, borrowed
 from shiftbench.methods.posteriors import normal_inverse_gamma
 
@@ -68,7 +68,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     layout = {"mean": (p,), "root": (p, p)}
     compiled = CompiledRows(
         check=partial(_checked_rows, classes=classes, bias=bias),
-        features=partial(_regressors, bias=bias),
+        features=partial(row_values.regressors, bias=bias),
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step,
@@ -88,16 +88,9 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     return RowLearner.of(init, compiled, broaden=widen)
 
 
-def _regressors(inputs: np.ndarray, bias: bool) -> np.ndarray:
-    """Flatten features into regressors [S, n, F], with the bias last."""
-    flat = np.asarray(inputs, float).reshape(*inputs.shape[:2], -1)
-    ones = np.ones((*flat.shape[:2], 1))
-    return np.concatenate([flat, ones], axis=2) if bias else flat
-
-
 def _checked_rows(batch: Batch, classes: int, bias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return regressors [S, n, F] and labels [S, n, 1]; LearnerError for what a row cannot have."""
-    x, y = _regressors(batch.inputs, bias), batch.targets
+    x, y = row_values.regressors(batch.inputs, bias), batch.targets
     if (~np.isfinite(x) & batch.mask[..., None]).any():
         s, n, j = np.argwhere(~np.isfinite(x) & batch.mask[..., None])[0]
         raise LearnerError(

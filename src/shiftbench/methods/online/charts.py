@@ -61,7 +61,7 @@ def learner(
     names, size = list(start), len(start)
     compiled = CompiledRows(
         check=partial(_checked_rows, name),
-        features=_no_features,
+        features=row_values.no_features,
         pack=partial(_pack, names),
         unpack=partial(_unpack, names),
         step=step,
@@ -123,9 +123,4 @@ def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:
 
 def _checked_rows(name: str, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     """Return no features [S, n, 0] and values [S, n, 1]; LearnerError if any is not finite."""
-    return _no_features(batch.inputs), row_values.checked(name, batch, 1)[1]
-
-
-def _no_features(inputs: np.ndarray) -> np.ndarray:
-    """Return no features [S, n, 0]."""
-    return np.empty((*inputs.shape[:2], 0))
+    return row_values.no_features(batch.inputs), row_values.checked(name, batch, 1)[1]

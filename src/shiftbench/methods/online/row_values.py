@@ -1,4 +1,4 @@
-"""Check and convert values for compiled loops over rows: finite, contiguous and writable."""
+"""Inputs and targets as compiled loops over rows take them: finite, contiguous and writable."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ def plain(array: np.ndarray, kind: type = float) -> np.ndarray:
     if array.dtype == kind and flags.c_contiguous and flags.writeable:
         return array  # np.require takes ten times as long to see that
     return np.require(array, kind, ["C", "W"])
+
+
+def no_features(inputs: np.ndarray) -> np.ndarray:
+    """Return no features [S, n, 0], for learners that do not look at inputs."""
+    return np.empty((*inputs.shape[:2], 0))
+
+
+def regressors(inputs: np.ndarray, bias: bool) -> np.ndarray:
+    """Flatten features or designs into regressors [S, n, P], with the bias last."""
+    flat = np.asarray(inputs, float).reshape(*inputs.shape[:2], -1)
+    ones = np.ones((*flat.shape[:2], 1))
+    return np.concatenate([flat, ones], axis=2) if bias else flat
 
 
 def checked(name: str, batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
