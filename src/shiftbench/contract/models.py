@@ -31,7 +31,7 @@ def on_problem(name: str, function: str) -> tuple[Any, Problem]:
 def test_outputs_have_the_shape_of_the_problem(name):
     """What it builds takes rows of the problem, and gives finite outputs, one for each class."""
     model, problem = on_problem(name, "build")
-    from shiftbench.methods.models._model import glorot, point
+    from shiftbench.methods.networks.model import glorot, point
 
     inputs = PARTS.batch(problem).inputs[:, None]
     found = np.asarray(model.forward(point(glorot(model, key("init"))), inputs))

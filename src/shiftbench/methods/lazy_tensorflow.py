@@ -6,7 +6,7 @@ It is set to be deterministic as it loads, on the threads that the job has.
 The graph optimiser that rewrites sums is off: it orders their terms differently in every process,
 so that runs of one spec would agree to rounding only. So is the one that folds constants: it
 makes a reciprocal of 1 / x, which begins with the processor's own approximation
-(methods/posteriors/_roots.py).
+(methods/inverse_root.py).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import bong, linear_gaussian
 from shiftbench.methods.models import linear, mlp
-from shiftbench.methods.models._model import Model, chain, point
+from shiftbench.methods.networks.model import Model, chain, point
 from shiftbench.methods.posteriors import low_rank_gaussian
 
 KEY = seeds.block([0], "bong")

@@ -17,8 +17,8 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import fromp
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import linear, mlp
-from shiftbench.methods.models._model import Model, chain
 from shiftbench.methods.networks import functional_prior, linearised
+from shiftbench.methods.networks.model import Model, chain
 from shiftbench.methods.networks.optimisers import Adam, advance, begin
 from shiftbench.methods.networks.training import Minibatch
 

@@ -12,10 +12,10 @@ from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import fsvi
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import Model, chain, point
 from shiftbench.methods.networks import context_rows, function_divergence, mean_field
 from shiftbench.methods.networks.context_rows import Context, Situation
 from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.model import Model, chain, point
 from shiftbench.methods.networks.training import Minibatch
 
 KEY = seeds.block([0], "fsvi")

@@ -14,8 +14,8 @@ from shiftbench.methods.combinators import beam, reset, run_length
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import Model, chain, log_likelihood, point
 from shiftbench.methods.networks import example_gradients, fisher, kronecker_factors
+from shiftbench.methods.networks.model import Model, chain, log_likelihood, point
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.posteriors import kronecker_gaussian
 

@@ -10,8 +10,8 @@ from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import glorot, log_likelihood, point
 from shiftbench.methods.networks.fisher import squared_gradients
+from shiftbench.methods.networks.model import glorot, log_likelihood, point
 from shiftbench.methods.networks.training import Minibatch
 from tests.methods.learners.test_mfvi import NOISE, regression
 

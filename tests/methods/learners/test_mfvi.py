@@ -13,8 +13,8 @@ from shiftbench.methods.lazy_probability import tfd
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, linear
-from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import mean_field
+from shiftbench.methods.networks.model import point
 
 NOISE = 0.5
 

@@ -12,8 +12,8 @@ from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, mlp
-from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import weight_draws
+from shiftbench.methods.networks.model import point
 from shiftbench.methods.networks.weight_draws import Draws
 
 HEADED = Problem("classification", (4,), 6, 40, 3, heads=3)

@@ -13,8 +13,8 @@ from shiftbench.methods.combinators import beam
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import noisy_kfac
 from shiftbench.methods.models import mlp
-from shiftbench.methods.models._model import log_likelihood, point
 from shiftbench.methods.networks import example_gradients, kronecker_factors
+from shiftbench.methods.networks.model import log_likelihood, point
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.posteriors import kronecker_gaussian
 from tests.methods.learners.test_vogn import NOISE, informative_regression, labelled, regressor

@@ -14,8 +14,8 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners.map import Settings
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import diagonal_penalty
+from shiftbench.methods.networks.model import glorot, point
 
 KEY = seeds.block([0, 1], "penalties")
 FINETUNE = Settings(

@@ -10,7 +10,7 @@ from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners import plastic
 from shiftbench.methods.models import mlp
-from shiftbench.methods.models._model import glorot
+from shiftbench.methods.networks.model import glorot
 
 S, TASKS = 2, 3
 PROBLEM = Problem("classification", (3,), 3, 20, TASKS)

@@ -13,8 +13,8 @@ from shiftbench.core.interface import Broadening, LearnerError, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, mlp
-from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import weight_draws
+from shiftbench.methods.networks.model import point
 from shiftbench.methods.networks.weight_draws import Draws
 from shiftbench.methods.posteriors import radial
 from tests.methods.learners.test_mfvi import learner, regression

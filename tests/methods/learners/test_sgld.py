@@ -12,7 +12,7 @@ from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.learners import sgld
 from shiftbench.methods.models import linear
-from shiftbench.methods.models._model import glorot
+from shiftbench.methods.networks.model import glorot
 
 NOISE, ROWS, CHAINS, DRAWS = 0.5, 40, 10, 60
 KEY = seeds.block(range(CHAINS), "sgld")

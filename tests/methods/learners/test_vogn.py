@@ -12,8 +12,8 @@ from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import vogn
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import log_likelihood, point
 from shiftbench.methods.networks import example_gradients, natural_gradient
+from shiftbench.methods.networks.model import log_likelihood, point
 from shiftbench.methods.networks.training import Minibatch
 from tests import golden
 from tests.resuming import goes_on_from_any_step

@@ -9,7 +9,7 @@ from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import glorot, log_likelihood, point
+from shiftbench.methods.networks.model import glorot, log_likelihood, point
 
 IMAGES = Problem("classification", (6, 5, 2), 3, 10, 1)
 

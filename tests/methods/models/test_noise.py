@@ -12,7 +12,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import linear, mlp
-from shiftbench.methods.models._model import Model, glorot, log_likelihood, point
+from shiftbench.methods.networks.model import Model, glorot, log_likelihood, point
 
 KEY = seeds.block(range(2), "noise")
 ROWS, OUTPUTS = 200, 2

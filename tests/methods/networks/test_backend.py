@@ -13,10 +13,10 @@ import pytest
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.models import mlp
 from shiftbench.methods.networks.backend import fused, graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 from tests.checkout import ROOT
 
 

@@ -8,9 +8,9 @@ import pytest
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet, linear, mlp
-from shiftbench.methods.models._model import Model, log_likelihood_of, point
 from shiftbench.methods.networks import example_gradients
 from shiftbench.methods.networks.diagonal_curvature import estimate
+from shiftbench.methods.networks.model import Model, log_likelihood_of, point
 from shiftbench.methods.networks.training import Minibatch
 
 MODELS = {

@@ -13,9 +13,9 @@ from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import linear, mlp
-from shiftbench.methods.models._model import Model, point
 from shiftbench.methods.networks import last_layer_laplace
 from shiftbench.methods.networks.backend import graph
+from shiftbench.methods.networks.model import Model, point
 from shiftbench.methods.networks.training import Minibatch
 from tests.methods.learners.test_laplace_kronecker import ROWS, tanh_network
 

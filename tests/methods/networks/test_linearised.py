@@ -8,8 +8,8 @@ import pytest
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet, mlp
-from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import linearised
+from shiftbench.methods.networks.model import point
 
 DENSE = Problem("classification", (4,), 4, 20, 2, heads=2)
 IMAGES = Problem("classification", (4, 4, 1), 3, 20, 2)

@@ -10,9 +10,9 @@ from scipy.stats import entropy
 from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
 from shiftbench.methods.models import linear
-from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import random, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import point
 from shiftbench.methods.networks.random import fold_in, normals
 
 PROBLEM = Problem("classification", (2,), n_outputs=3, n_train=5, n_tasks=1)

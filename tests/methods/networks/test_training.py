@@ -9,8 +9,8 @@ from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet
-from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import parameter_layout
+from shiftbench.methods.networks.model import glorot, point
 from shiftbench.methods.networks.optimisers import Sgd
 from shiftbench.methods.networks.training import (
     Adam,

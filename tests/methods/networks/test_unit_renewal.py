@@ -11,8 +11,8 @@ from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import mlp
-from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import unit_renewal
+from shiftbench.methods.networks.model import glorot, point
 from shiftbench.methods.networks.optimisers import Descent
 from shiftbench.methods.networks.unit_renewal import Renewal, Units
 

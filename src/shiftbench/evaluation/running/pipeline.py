@@ -14,7 +14,7 @@ import numpy as np
 from shiftbench.config import components, warm_ups
 from shiftbench.core.interface import Batch, Info, Learner, Problem, State
 from shiftbench.core.prediction_checks import checked
-from shiftbench.methods.combinators._without_rows import unmoved
+from shiftbench.methods.without_rows import unmoved
 
 Begin = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
 

@@ -47,9 +47,9 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _beam_rows, _beam_rule, _broadening
 from shiftbench.methods.combinators._beam_rule import Rule
-from shiftbench.methods.combinators._slots import stack, take
 from shiftbench.methods.combinators._truncation import survivors
 from shiftbench.methods.online import rows
+from shiftbench.methods.state_parts import stack, take
 
 FACTS = Facts(
     offers={

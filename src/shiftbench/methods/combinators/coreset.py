@@ -39,7 +39,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
-from shiftbench.methods.combinators._without_rows import unmoved
+from shiftbench.methods.without_rows import unmoved
 
 FACTS = Facts(
     gives=("mixed",),

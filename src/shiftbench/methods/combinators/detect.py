@@ -44,9 +44,9 @@ from shiftbench.core.interface import (
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods.combinators import _broadening, _detect_rows
 from shiftbench.methods.combinators._detect_rows import decided
-from shiftbench.methods.combinators._slots import where
 from shiftbench.methods.detectors import adwin, ddm, focus, jumper, kswin, page_hinkley, signals
 from shiftbench.methods.detectors.detector import Detector, watch
+from shiftbench.methods.state_parts import where
 
 ERRORS_ALONE = ("ddm", "focus-bernoulli")
 OF_CLASSES, OF_TARGETS = {"signal": ("standardised",)}, {"detector": ERRORS_ALONE}

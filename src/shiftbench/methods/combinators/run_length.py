@@ -53,9 +53,9 @@ from shiftbench.methods.combinators._run_length_rule import (
     log_weights_of_predictions,
     settled,
 )
-from shiftbench.methods.combinators._slots import take, where
 from shiftbench.methods.online import rows
 from shiftbench.methods.online.rows import RowLearner
+from shiftbench.methods.state_parts import take, where
 
 FACTS = Facts(
     offers=("changes", "run_length"),

@@ -53,7 +53,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _factor_choice
 from shiftbench.methods.combinators._factor_choice import Choice, Rule
-from shiftbench.methods.combinators._slots import stack, take, where
+from shiftbench.methods.state_parts import stack, take, where
 
 FACTS = Facts(
     offers=("changes", "lineage", "alarm_statistic"),

@@ -53,10 +53,10 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import extended_kalman
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.extended_kalman import LowRank
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.resumable_loop import (
     LoopPosition,
     after_epoch,

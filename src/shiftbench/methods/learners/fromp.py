@@ -33,10 +33,10 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import functional_prior, parameter_layout, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Data, Gradient, Minibatch, descend

@@ -39,7 +39,6 @@ from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem,
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
 from shiftbench.methods.lazy_probability import tfp
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import (
     context_rows,
     elbo,
@@ -51,6 +50,7 @@ from shiftbench.methods.networks import (
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.context_rows import Situation
 from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import Adam
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.task_schedule import heads_in

@@ -34,9 +34,9 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Layer, Model
 from shiftbench.methods.networks import elbo, gradient_spread, weight_draws
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Layer, Model
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.weight_draws import Draws
 from shiftbench.methods.posteriors import radial

@@ -30,8 +30,10 @@ from annotated_types import Ge, Gt, Le
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, LearnerError, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each, generator
-from shiftbench.methods.models._heads import split
-from shiftbench.methods.models._model import (
+from shiftbench.methods.networks import natural_gradient, parameter_layout, sampling
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.heads import split
+from shiftbench.methods.networks.model import (
     Layer,
     Linear,
     Model,
@@ -39,8 +41,6 @@ from shiftbench.methods.models._model import (
     per_example,
     point,
 )
-from shiftbench.methods.networks import natural_gradient, parameter_layout, sampling
-from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.task_schedule import heads_in, steps_per_epoch
 from shiftbench.methods.networks.training import Minibatch, epochs, total
 

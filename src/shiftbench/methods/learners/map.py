@@ -54,10 +54,10 @@ from annotated_types import Ge, Gt, Interval, Le
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import around_estimates, diagonal_penalty, kronecker_laplace
 from shiftbench.methods.networks.around_estimates import without_posterior
 from shiftbench.methods.networks.kronecker_laplace import without_factors
+from shiftbench.methods.networks.model import Model
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},

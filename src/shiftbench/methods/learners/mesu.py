@@ -30,7 +30,6 @@ from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import (
     carried_prior,
     elbo,
@@ -42,6 +41,7 @@ from shiftbench.methods.networks import (
 from shiftbench.methods.networks.backend import fused, graph, tf
 from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.networks.weight_draws import Draws

@@ -71,7 +71,6 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import (
     carried_prior,
     early_stopping,
@@ -85,6 +84,7 @@ from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.initialisation import Start, start_values
 from shiftbench.methods.networks.mean_field import Anchor, MeanField
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
 from shiftbench.methods.networks.variational_fit import FitData, FitSettings
 from shiftbench.methods.networks.weight_draws import Draws

@@ -43,7 +43,6 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Linear, Model, point
 from shiftbench.methods.networks import (
     example_gradients,
     kronecker_factors,
@@ -51,6 +50,7 @@ from shiftbench.methods.networks import (
     sampling,
 )
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Linear, Model, point
 from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.training import Minibatch, epochs

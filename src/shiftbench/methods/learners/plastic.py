@@ -30,9 +30,9 @@ from annotated_types import Ge, Gt, Interval, Lt
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import sampling, unit_renewal, upgd
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import Adam, Descent, adam_step, begin
 from shiftbench.methods.networks.parameter_layout import mean_nll_gradient
 from shiftbench.methods.networks.random import fold_in, normals

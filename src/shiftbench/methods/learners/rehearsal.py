@@ -38,9 +38,9 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
-from shiftbench.methods.models._model import Model, glorot, point
 from shiftbench.methods.networks import replay, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Model, glorot, point
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, descend

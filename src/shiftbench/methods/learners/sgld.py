@@ -45,10 +45,10 @@ from shiftbench.core.interface import (
     State,
 )
 from shiftbench.core.seeds import generator
-from shiftbench.methods.models._model import Model, glorot, point
 from shiftbench.methods.networks import langevin, mean_field, sampling
 from shiftbench.methods.networks.backend import graph, summed, tf, traced
 from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.model import Model, glorot, point
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
 from shiftbench.methods.networks.training import Data

@@ -38,9 +38,9 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Linear, Model, point
 from shiftbench.methods.networks import example_gradients, natural_gradient, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Linear, Model, point
 from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.training import Minibatch, epochs

@@ -34,9 +34,9 @@ from annotated_types import Ge, Gt, Le
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import generator
-from shiftbench.methods.models._model import Model, log_likelihood_of
 from shiftbench.methods.networks import parameter_layout, sampling
 from shiftbench.methods.networks.backend import fused, graph, repeat, tf
+from shiftbench.methods.networks.model import Model, log_likelihood_of
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in, steps_per_epoch
 from shiftbench.methods.networks.training import Minibatch, epochs

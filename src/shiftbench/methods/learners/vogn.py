@@ -46,16 +46,16 @@ from annotated_types import Ge, Gt, Lt, MinLen
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.lazy_probability import tfd
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import diagonal_curvature, natural_gradient, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.diagonal_steps import Gaussian, Iterate, Rates, begin, step
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import mean_field_gaussian, merged_gaussian
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical"},

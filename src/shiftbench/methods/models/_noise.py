@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.models._model import Layer, Linear, Model
+from shiftbench.methods.networks.model import Layer, Linear, Model
 
 Noise = Literal["fixed", "learnt"]
 

@@ -15,9 +15,9 @@ from annotated_types import Ge, Gt
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.models._heads import headed
-from shiftbench.methods.models._model import Linear, Model, chain, likelihood_of
 from shiftbench.methods.models._noise import noisy
+from shiftbench.methods.networks.heads import headed
+from shiftbench.methods.networks.model import Linear, Model, chain, likelihood_of
 
 FACTS = Facts(
     gives={"hidden-layer": {"not hidden": ((),)}, "learnt-noise": {"noise": ("learnt",)}},

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shiftbench.core.interface import Predictive, State
-from shiftbench.methods.models._model import Model, point
 from shiftbench.methods.networks import dropout, last_layer_laplace, sampling, swag
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Model, point
 
 if TYPE_CHECKING:
     from shiftbench.methods.learners.map import Settings

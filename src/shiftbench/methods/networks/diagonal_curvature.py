@@ -19,7 +19,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from shiftbench.methods.models._model import (
+from shiftbench.methods.networks import example_gradients
+from shiftbench.methods.networks.backend import fused, tf
+from shiftbench.methods.networks.fisher import squared_gradients
+from shiftbench.methods.networks.model import (
     Layer,
     Linear,
     Model,
@@ -29,9 +32,6 @@ from shiftbench.methods.models._model import (
     product,
     weights_of,
 )
-from shiftbench.methods.networks import example_gradients
-from shiftbench.methods.networks.backend import fused, tf
-from shiftbench.methods.networks.fisher import squared_gradients
 from shiftbench.methods.networks.training import Minibatch
 
 Curvature = Literal["squares", "hessian", "minibatch", "reparameterised"]

@@ -21,10 +21,10 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import distillation, dropout, last_layer_laplace, sampling, swag
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import no_steps
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import (

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.networks.backend import fused, tf
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 MomentumKind = Literal["exponential", "heavy-ball", "gradient", "likelihood"]
 Preconditioner = Literal["precision", "root"]

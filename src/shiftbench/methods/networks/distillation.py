@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import Batch, Problem
-from shiftbench.methods.models._model import Layer, Linear, Model, log_likelihood, point
 from shiftbench.methods.networks import parameter_layout
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Layer, Linear, Model, log_likelihood, point
 from shiftbench.methods.networks.task_schedule import heads_in
 from shiftbench.methods.networks.training import Gradient, Minibatch
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from shiftbench.methods.models._model import Layer, Linear, Model, point
 from shiftbench.methods.networks import parameter_layout
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Layer, Linear, Model, point
 from shiftbench.methods.networks.random import fold_in, uniforms
 from shiftbench.methods.networks.sampling import Draw
 from shiftbench.methods.networks.training import Gradient

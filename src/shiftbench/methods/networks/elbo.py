@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from shiftbench.methods.models._model import Linear
 from shiftbench.methods.networks import mean_field, parameter_layout, sampling, weight_draws
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.mean_field import Anchor, MeanField
+from shiftbench.methods.networks.model import Linear
 from shiftbench.methods.networks.random import fold_in, normals, normals_and_signs
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.networks.weight_draws import Draws, Noise

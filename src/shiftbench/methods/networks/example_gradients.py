@@ -13,8 +13,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Layer, Linear, Model, log_likelihood, product, unfolded
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import (
+    Layer,
+    Linear,
+    Model,
+    log_likelihood,
+    product,
+    unfolded,
+)
 from shiftbench.methods.networks.training import Minibatch
 
 

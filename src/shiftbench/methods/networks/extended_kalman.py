@@ -13,9 +13,9 @@ import math
 from functools import partial
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import linearised
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.posteriors import low_rank_gaussian
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shiftbench.methods.models._model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.methods.networks.backend import repeat, tf
+from shiftbench.methods.networks.model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.methods.networks.random import fold_in, uniforms
 from shiftbench.methods.networks.training import Data, Minibatch, shuffled, take
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from shiftbench.methods.models._heads import EXCLUDED
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import linearised, shared_linearisation
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.context_rows import Context
+from shiftbench.methods.networks.heads import EXCLUDED
 from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.model import Model
 
 Covariance = Literal["diagonal", "full"]
 JITTER = 1e-6

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import linearised, parameter_layout
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.training import Data
 
 JITTER = 1e-5

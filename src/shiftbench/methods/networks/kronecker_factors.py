@@ -8,10 +8,10 @@ Martens 2016), as if positions were independent.
 
 from __future__ import annotations
 
-from shiftbench.methods.models._model import Layer, Model, point, unfolded
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.example_gradients import Signal
 from shiftbench.methods.networks.fisher import Recorded, mean_over_rows, over_scores
+from shiftbench.methods.networks.model import Layer, Model, point, unfolded
 from shiftbench.methods.networks.training import Data, Minibatch
 from shiftbench.methods.posteriors.kronecker_gaussian import Sizes, flat
 

@@ -31,9 +31,9 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import dropout, kronecker_factors, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Gradient, Minibatch, descend

@@ -17,9 +17,9 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import parameter_layout
 from shiftbench.methods.networks.backend import fused, tf
+from shiftbench.methods.networks.model import Model
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.task_schedule import steps_per_epoch
 from shiftbench.methods.networks.training import Data, Minibatch, epochs

@@ -23,13 +23,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Layer, Linear, Model, point
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.networks import sampling
 from shiftbench.methods.networks.backend import repeat, tf
+from shiftbench.methods.networks.model import Layer, Linear, Model, point
 from shiftbench.methods.networks.random import normals
 from shiftbench.methods.networks.sampling import Draw
 from shiftbench.methods.networks.training import Data, Minibatch, total
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 LOG_PRECISIONS = (-14.0, 14.0)
 """The range in which the logarithm of the best prior precision is looked for."""

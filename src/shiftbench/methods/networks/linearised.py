@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Layer, Model, point, unfolded
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Layer, Model, point, unfolded
 
 
 class Slope(NamedTuple):

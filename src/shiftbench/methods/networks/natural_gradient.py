@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shiftbench.core.seeds import generator
-from shiftbench.methods.models._model import Model
+from shiftbench.methods.networks.model import Model
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Splitting of a flat vector of parameters into weights and biases, for gradients.
 
 The gradient of a slice is a vector of zeros with the slice filled in. A network of L layers, as
-written in methods/models/_model.py, needs 2 L such vectors and their sum, which cost as much as the
+written in networks/model.py, needs 2 L such vectors and their sum, which cost as much as the
 network. The gradient of a split is a single concatenation.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shiftbench.methods.models._model import (
+from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import (
     Layer,
     Linear,
     Model,
@@ -17,7 +18,6 @@ from shiftbench.methods.models._model import (
     per_example,
     product,
 )
-from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.training import Minibatch
 
 

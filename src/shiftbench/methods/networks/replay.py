@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal, NamedTuple
 
-from shiftbench.methods.models._model import Model, log_likelihood
 from shiftbench.methods.networks import parameter_layout
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Model, log_likelihood
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Data, Gradient, Minibatch, shuffled, take
 

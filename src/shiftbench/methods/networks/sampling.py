@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import Categorical, Gaussian, Info, Predictive
-from shiftbench.methods.models._model import Linear, Model, log_likelihood_of, mean_and_sd, point
 from shiftbench.methods.networks.backend import repeat, summed, tf, traced
+from shiftbench.methods.networks.model import Linear, Model, log_likelihood_of, mean_and_sd, point
 from shiftbench.methods.networks.random import fold_in, integers, normals
 from shiftbench.methods.networks.training import Data, Minibatch, total
 

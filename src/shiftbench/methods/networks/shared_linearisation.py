@@ -7,9 +7,9 @@ can be differentiated again.
 
 from __future__ import annotations
 
-from shiftbench.methods.models._model import Layer, Model, point, unfolded
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.linearised import Slope
+from shiftbench.methods.networks.model import Layer, Model, point, unfolded
 
 
 def linearise(

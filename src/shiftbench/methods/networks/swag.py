@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import State
-from shiftbench.methods.models._model import Linear, point
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Linear, point
 from shiftbench.methods.networks.optimisers import Descent
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.resumable_loop import LoopPosition, loop

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.core.interface import Batch, Problem
-from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Model
 
 
 def heads_in(batch: Batch, problem: Problem) -> np.ndarray:

@@ -23,8 +23,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Layer, Model
 from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.model import Layer, Model
 from shiftbench.methods.networks.optimisers import Descent
 from shiftbench.methods.networks.parameter_layout import pieces
 from shiftbench.methods.networks.random import uniforms

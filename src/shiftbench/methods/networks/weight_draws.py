@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from shiftbench.core.interface import LearnerError
-from shiftbench.methods.models._model import Layer, Linear, Model, per_example, product
 from shiftbench.methods.networks import parameter_layout
 from shiftbench.methods.networks.backend import fused, tf
+from shiftbench.methods.networks.model import Layer, Linear, Model, per_example, product
 from shiftbench.methods.posteriors import radial, truncated_gaussian
 
 Estimator = Literal["flipout", "local", "sample"]

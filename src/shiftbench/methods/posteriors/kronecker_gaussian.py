@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import Broadening, State
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 Sizes = tuple[tuple[int, int], ...]
 """(a, b) of each layer."""

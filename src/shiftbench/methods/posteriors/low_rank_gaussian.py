@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.core.interface import Broadening
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 
 def _spectrum(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.networks.backend import fused, tf
-from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 REACH = 4.0
 """The largest change of any x_j in a step: farther away the quadratic approximation fails."""

@@ -12,7 +12,7 @@ from functools import wraps
 import numpy as np
 
 from shiftbench.core.interface import Batch, Info, Learner, State, mapped
-from shiftbench.methods.combinators._slots import where
+from shiftbench.methods.state_parts import where
 
 
 def unmoved(learner: Learner) -> Learner:

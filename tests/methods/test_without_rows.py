@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.contract.learners import PARTS, batch_of, key
-from shiftbench.methods.combinators._without_rows import unmoved
+from shiftbench.methods.without_rows import unmoved
 
 
 @pytest.mark.long

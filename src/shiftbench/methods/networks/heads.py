@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from shiftbench.core.interface import LearnerError, Problem
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.models._model import Linear, Model
+from shiftbench.methods.networks.model import Linear, Model
 
 EXCLUDED = -1e9
 """The logit of a class of another head; finite, so that 0 times it is 0."""
