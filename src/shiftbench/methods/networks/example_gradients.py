@@ -20,6 +20,7 @@ from shiftbench.methods.networks.model import (
     Model,
     log_likelihood,
     product,
+    recorded,
     unfolded,
 )
 from shiftbench.methods.networks.training import Minibatch
@@ -38,22 +39,14 @@ class Signal(NamedTuple):
 
 def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, list[Signal]]:
     """Return the log likelihood [S, H K], summed over rows; each layer's inputs and gradients."""
-    recorded: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
-
-    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        out = linear(layer, x)
-        tape.watch(out)
-        recorded[layer] = (x, out)
-        return out
-
     with tf.GradientTape() as tape:
-        outputs = model.forward(recording, rows.inputs)
+        outputs, passed = recorded(model, linear, rows.inputs, tape)
         per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
         total = tf.reduce_sum(per_row)
-    deltas = tape.gradient(total, [out for _, out in recorded.values()])
-    layers = zip(recorded.items(), deltas, strict=True)
-    passed = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in layers]
-    return tf.reduce_sum(per_row, -1), sorted(passed, key=lambda signal: signal.layer.start)
+    deltas = tape.gradient(total, [out for _, out in passed.values()])
+    layers = zip(passed.items(), deltas, strict=True)
+    found = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in layers]
+    return tf.reduce_sum(per_row, -1), sorted(found, key=lambda signal: signal.layer.start)
 
 
 def sums(passed: list[Signal], draws: int) -> tf.Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from shiftbench.methods.networks.backend import tf
-from shiftbench.methods.networks.model import Layer, Model, point, unfolded
+from shiftbench.methods.networks.model import Layer, Model, point, recorded, unfolded
 
 
 class Slope(NamedTuple):
@@ -33,23 +33,15 @@ def linearise(
     parameters: [S, H, P], of any type of float; the network itself computes in float32.
     """
     linear = point(tf.cast(parameters, tf.float32))
-    recorded: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
-
-    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        out = linear(layer, x)
-        tape.watch(out)
-        recorded[layer] = (x, out)
-        return out
-
     n, count = inputs.shape[2], model.forward(linear, inputs).shape[-1]
     with tf.GradientTape() as tape:
-        copies = model.forward(recording, tf.repeat(inputs, count, axis=2))
+        copies, passed = recorded(model, linear, tf.repeat(inputs, count, axis=2), tape)
         own = tf.reshape(copies, [*copies.shape[:2], n, count, count])
         total = tf.reduce_sum(tf.linalg.diag_part(own))
-    deltas = tape.gradient(total, [out for _, out in recorded.values()])
+    deltas = tape.gradient(total, [out for _, out in passed.values()])
     slopes = [
         _slope(layer, x, delta, count)
-        for (layer, (x, _)), delta in zip(recorded.items(), deltas, strict=True)
+        for (layer, (x, _)), delta in zip(passed.items(), deltas, strict=True)
     ]
     return own[:, :, :, 0], sorted(slopes, key=lambda slope: slope.layer.start)
 

@@ -166,6 +166,24 @@ def point(parameters: tf.Tensor) -> Linear:
     return linear
 
 
+def recorded(
+    model: Model, linear: Linear, inputs: tf.Tensor, tape: tf.GradientTape
+) -> tuple[tf.Tensor, dict[Layer, tuple[tf.Tensor, tf.Tensor]]]:
+    """Return the outputs for inputs, and inputs and outputs of each layer, which the tape watches.
+
+    The layers are in the order of their use.
+    """
+    passed: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
+
+    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+        out = linear(layer, x)
+        tape.watch(out)
+        passed[layer] = (x, out)
+        return out
+
+    return model.forward(recording, inputs), passed
+
+
 def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     """Return log p(target | outputs) [S, H, n]; targets [S, n] labels or [S, n, d] reals."""
     targets = targets[:, tf.newaxis]

@@ -9,30 +9,21 @@ from __future__ import annotations
 
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.linearised import Slope
-from shiftbench.methods.networks.model import Layer, Model, point, unfolded
+from shiftbench.methods.networks.model import Layer, Model, point, recorded, unfolded
 
 
 def linearise(
     model: Model, parameters: tf.Tensor, inputs: tf.Tensor
 ) -> tuple[tf.Tensor, list[Slope]]:
     """Return the outputs [S, H, n, C] for inputs [S, 1, n, ...], and their slopes by layer."""
-    linear = point(parameters)
-    recorded: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
-
-    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        out = linear(layer, x)
-        tape.watch(out)
-        recorded[layer] = (x, out)
-        return out
-
     with tf.GradientTape() as tape:
-        outputs = model.forward(recording, inputs)
+        outputs, passed = recorded(model, point(parameters), inputs, tape)
         # A row's outputs depend on no other row, so that sums over rows have the slopes of each.
         totals = tf.reduce_sum(outputs, [0, 1, 2])
-    deltas = tape.jacobian(totals, [out for _, out in recorded.values()])
+    deltas = tape.jacobian(totals, [out for _, out in passed.values()])
     slopes = [
         _slope(layer, x, delta)
-        for (layer, (x, _)), delta in zip(recorded.items(), deltas, strict=True)
+        for (layer, (x, _)), delta in zip(passed.items(), deltas, strict=True)
     ]
     return outputs, sorted(slopes, key=lambda slope: slope.layer.start)
 
