@@ -41,15 +41,14 @@ def repeat(
     body: Callable[[tf.Tensor, Any], Any],
     state: Any,
     stop: tf.Tensor | int,
-    start: int = 0,
     step: int = 1,
 ) -> Any:
-    """Return the nest of tensors after state = body(i, state) for i in range(start, stop, step).
+    """Return the nest of tensors after state = body(i, state) for i in range(0, stop, step).
 
     A single step is not a loop, which takes longer to trace.
     """
-    first = tf.constant(start)
-    if isinstance(stop, int) and len(range(start, stop, step)) == 1:
+    first = tf.constant(0)
+    if isinstance(stop, int) and len(range(0, stop, step)) == 1:
         return body(first, state)
 
     def advance(i: tf.Tensor, now: Any) -> tuple[tf.Tensor, Any]:
