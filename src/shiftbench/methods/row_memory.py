@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,13 @@ from shiftbench.core.seeds import generator
 
 Slots = dict[int, int]
 """The slots of a memory that are filled, each with the number of a row of a batch."""
+
+
+class WithSize(Protocol):
+    """Settings with the number of rows that are kept of each task."""
+
+    @property
+    def size(self) -> int: ...
 
 
 def empty(problem: Problem, seeds: int, capacity: int) -> State:
@@ -39,6 +47,11 @@ def numbers_of_row(problem: Problem) -> int:
     """Return how many numbers a row has: its inputs, the head among them, and its targets."""
     targets = 1 if problem.kind == "classification" else problem.n_outputs
     return math.prod(problem.row_shape) + targets
+
+
+def rows_kept(settings: WithSize, problem: Problem) -> tuple[int, int]:
+    """Return how many rows a component keeps of a whole stream, and the numbers of a row."""
+    return kept(settings.size, problem), numbers_of_row(problem)
 
 
 def random_rows(mask: np.ndarray, size: int, seeds: np.ndarray) -> list[np.ndarray]:

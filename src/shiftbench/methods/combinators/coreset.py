@@ -57,9 +57,7 @@ class Settings:
     """Choice of the rows; VCL has both."""
 
 
-def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
-    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
-    return row_memory.kept(settings.size, problem), row_memory.numbers_of_row(problem)
+rows_kept = row_memory.rows_kept
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:

@@ -66,10 +66,7 @@ class Settings:
     """Adam's step size."""
 
 
-def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
-    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
-    return row_memory.kept(settings.size, problem), row_memory.numbers_of_row(problem)
-
+rows_kept = row_memory.rows_kept
 
 STEPS, FISHER = range(2)
 """Purposes that a task's seeds are folded with."""

@@ -35,12 +35,13 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
+from shiftbench.core.interface import Batch, Info, Learner, Problem, State
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
 from shiftbench.methods.lazy_probability import tfp
 from shiftbench.methods.networks import (
     context_rows,
+    drawn_predictions,
     elbo,
     function_divergence,
     mean_field,
@@ -97,10 +98,7 @@ class Settings:
     """Number of weight draws of a prediction, and of the log likelihood in the Info."""
 
 
-def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
-    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
-    return row_memory.kept(settings.size, problem), row_memory.numbers_of_row(problem)
-
+rows_kept = row_memory.rows_kept
 
 STEPS, NOISE, SCORE, CONTEXT = range(4)
 """Purposes that a task's or a step's seeds are folded with."""
@@ -112,11 +110,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     draws = Draws(model, settings.estimator, None, settings.draws)
     weight_draws.check(draws, "fsvi")
     fit = graph(partial(_fit, settings, draws))
-
-    @graph
-    def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        draw, count = partial(elbo.drawn, draws, mean, sd), settings.prediction_draws
-        return sampling.predictive_moments(model, draw, count, seeds, inputs)
+    predict = drawn_predictions.predict(draws, settings.prediction_draws)
 
     def init(seeds: np.ndarray) -> State:
         zeros = np.zeros((len(seeds), 1, model.size), np.float32)
@@ -124,10 +118,6 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         tasks = np.zeros((len(seeds), 1), np.int64)
         memory = row_memory.empty(problem, len(seeds), capacity)
         return {"mean": zeros, "sd": zeros, "heads": heads, "tasks": tasks, **memory}
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        of_state = partial(moments, state["mean"], state["sd"], seeds)
-        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         learnt, present = state["tasks"] > 0, heads_in(batch, problem)

@@ -29,9 +29,10 @@ import numpy as np
 from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
+from shiftbench.core.interface import Batch, Info, Learner, Problem, State
 from shiftbench.methods.networks import (
     carried_prior,
+    drawn_predictions,
     elbo,
     mean_field,
     natural_gradient,
@@ -98,19 +99,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     weight_draws.check(draws, "mesu")
     fit = graph(partial(_fit, settings, draws))
     broadening = CarriedPrior("carried", settings.prior_sd, np.ones(model.size, np.float32), 0.0)
-
-    @graph
-    def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        draw = partial(elbo.drawn, draws, mean, sd)
-        return sampling.predictive_moments(model, draw, settings.prediction_draws, seeds, inputs)
+    predict = drawn_predictions.predict(draws, settings.prediction_draws)
 
     def init(seeds: np.ndarray) -> State:
         mean = natural_gradient.fresh(model, seeds)
         return {"mean": mean, "sd": np.full_like(mean, settings.start_sd)}
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        of_state = partial(moments, state["mean"], state["sd"], seeds)
-        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         mean, sd, *rest = fit(MeanField(state["mean"], state["sd"]), batch, seeds)

@@ -73,14 +73,14 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.networks import (
     carried_prior,
+    drawn_predictions,
     early_stopping,
-    elbo,
     optimisers,
     sampling,
     variational_fit,
     weight_draws,
 )
-from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.backend import graph
 from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.initialisation import Start, start_values
 from shiftbench.methods.networks.mean_field import Anchor, MeanField
@@ -217,18 +217,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     initial = Start(
         settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd
     )
-
-    @graph
-    def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        draw, count = partial(elbo.drawn, draws, mean, sd), settings.prediction_draws
-        return sampling.predictive_moments(model, draw, count, seeds, inputs)
+    predict = drawn_predictions.predict(draws, settings.prediction_draws)
 
     def init(seeds: np.ndarray) -> State:
         return carried_prior.first_state(priors, len(seeds))
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        of_state = partial(moments, state["mean"], state["sd"], seeds)
-        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
