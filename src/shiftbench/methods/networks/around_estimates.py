@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shiftbench.core.interface import Predictive, State
 from shiftbench.methods.networks import dropout, last_layer_laplace, sampling, swag
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.map_settings import MapSettings
 from shiftbench.methods.networks.model import Model, point
-
-if TYPE_CHECKING:
-    from shiftbench.methods.learners.map import Settings
 
 ARRAYS = {"laplace-last": ("mean", "root"), "swag": ("mean", "variance", "deviations")}
 """The arrays of the state that a prediction needs, if these are not the mean alone."""
@@ -42,7 +40,7 @@ def without_posterior(settings: Any) -> Iterator[str]:
 
 
 def predict(
-    settings: Settings, model: Model
+    settings: MapSettings, model: Model
 ) -> Callable[[State, np.ndarray, np.ndarray], Predictive]:
     """Return the function `predict` of a learner with a state of `map`."""
     moments = graph(partial(_moments, settings, model))
@@ -56,7 +54,7 @@ def predict(
 
 
 def _moments(
-    settings: Settings,
+    settings: MapSettings,
     model: Model,
     arrays: tuple[tf.Tensor, ...],
     seeds: tf.Tensor,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from shiftbench.core.interface import (
 from shiftbench.methods.networks import distillation, dropout, last_layer_laplace, sampling, swag
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
+from shiftbench.methods.networks.map_settings import MapSettings
 from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import no_steps
 from shiftbench.methods.networks.random import fold_in
@@ -38,15 +38,12 @@ from shiftbench.methods.networks.training import (
 )
 from shiftbench.methods.posteriors import mean_field_gaussian
 
-if TYPE_CHECKING:
-    from shiftbench.methods.learners.map import Settings
-
 STEPS, IMPORTANCE = range(2)
 """Purposes that a task's seeds are folded with."""
 
 
 def build(
-    settings: Settings,
+    settings: MapSettings,
     problem: Problem,
     model: Model,
     predict: Callable[[State, np.ndarray, np.ndarray], Predictive],
@@ -86,7 +83,7 @@ def build(
 
 
 def _first_state(
-    settings: Settings, problem: Problem, model: Model, repetitions: int, precision: np.ndarray
+    settings: MapSettings, problem: Problem, model: Model, repetitions: int, precision: np.ndarray
 ) -> State:
     """Return the state of the first prior, whose precision is [P]."""
     shape = (repetitions, 1, len(precision))
@@ -107,7 +104,7 @@ def _first_state(
 
 
 def _broadened(
-    settings: Settings,
+    settings: MapSettings,
     state: State,
     broadening: Broadening,
     unit: int,
@@ -128,7 +125,7 @@ def _broadened(
 
 
 def _fit(
-    settings: Settings,
+    settings: MapSettings,
     model: Model,
     penalised: np.ndarray,
     state: dict[str, tf.Tensor],
@@ -176,7 +173,7 @@ def _fit(
 
 
 def _descended(
-    settings: Settings,
+    settings: MapSettings,
     step: Callable[[Descent, Minibatch, tf.Tensor], Descent],
     begin: Descent,
     data: Batch,
@@ -198,12 +195,12 @@ def _descended(
     return end, {}, steps
 
 
-def _rank(settings: Settings) -> int:
+def _rank(settings: MapSettings) -> int:
     """Return the number of deviations that SWAG keeps."""
     return min(settings.swag_rank, settings.swag_epochs)
 
 
-def _gradient(settings: Settings, model: Model, state: dict[str, tf.Tensor]) -> Gradient:
+def _gradient(settings: MapSettings, model: Model, state: dict[str, tf.Tensor]) -> Gradient:
     """Return the gradient of a minibatch's loss without the penalty."""
     if settings.distil:
         how = distillation.Distillation(settings.distil, settings.temperature)
@@ -211,12 +208,14 @@ def _gradient(settings: Settings, model: Model, state: dict[str, tf.Tensor]) -> 
     return dropout.mean_nll_gradient(dropout.of_settings(settings), model)
 
 
-def _has_penalty(settings: Settings) -> bool:
+def _has_penalty(settings: MapSettings) -> bool:
     """Return whether any task has a penalty."""
     return settings.strength > 0 and (settings.importance, settings.prior) != ("none", "flat")
 
 
-def _optimiser_start(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) -> Descent:
+def _optimiser_start(
+    settings: MapSettings, state: dict[str, tf.Tensor], start: tf.Tensor
+) -> Descent:
     """Return the optimiser's state at the start of a task."""
     zeros = tf.zeros_like(start)
     path = (zeros,) if settings.importance == "path" else ()
@@ -226,7 +225,7 @@ def _optimiser_start(settings: Settings, state: dict[str, tf.Tensor], start: tf.
 
 
 def _importance(
-    settings: Settings,
+    settings: MapSettings,
     model: Model,
     start: tf.Tensor,
     end: Descent,

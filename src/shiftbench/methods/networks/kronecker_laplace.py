@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,15 +33,13 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.networks import dropout, kronecker_factors, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.map_settings import MapSettings
 from shiftbench.methods.networks.model import Model, glorot
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Gradient, Minibatch, descend
 from shiftbench.methods.posteriors import kronecker_gaussian
 from shiftbench.methods.posteriors.kronecker_gaussian import Precision
-
-if TYPE_CHECKING:
-    from shiftbench.methods.learners.map import Settings
 
 STEPS, IMPORTANCE = range(2)
 """Purposes that a task's seeds are folded with."""
@@ -64,7 +62,7 @@ def without_factors(settings: Any) -> Iterator[str]:
 
 
 def build(
-    settings: Settings,
+    settings: MapSettings,
     problem: Problem,
     model: Model,
     predict: Callable[[State, np.ndarray, np.ndarray], Predictive],
@@ -93,7 +91,7 @@ def build(
 
 
 def _fit(
-    settings: Settings,
+    settings: MapSettings,
     model: Model,
     gradient: Gradient,
     state: dict[str, tf.Tensor],
@@ -132,7 +130,7 @@ def _fit(
 
 
 def _updated(
-    settings: Settings,
+    settings: MapSettings,
     model: Model,
     prior: Precision,
     estimate: tf.Tensor,
