@@ -69,7 +69,7 @@ class Settings:
     """radial: scale of the prior in the cross entropy."""
 
 
-MEANS, ROWS, DRAWS, PRIOR = range(4)
+ROWS, DRAWS, PRIOR = range(1, 4)
 """Purposes that a task's seeds are folded with."""
 
 
