@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from shiftbench.core.suggestions import unknown
-
 Prediction = Literal["categorical", "gaussian", "student-t", "score", "pairs"]
 StudyKey = Literal["axes", "baseline", "claims", "configurations", "predictions", "reference"]
 Condition = bool | Mapping[str, tuple] | tuple[Mapping[str, tuple], ...]
@@ -77,7 +75,7 @@ class Facts:
         predictions = self.takes.values() if isinstance(self.takes, Mapping) else ()
         for prediction in predictions:
             if isinstance(prediction, str) and prediction not in get_args(Prediction):
-                raise ValueError(f"takes: {unknown('prediction', prediction, PREDICTIONS)}")
+                raise ValueError(f"takes: {prediction!r} is none of {', '.join(PREDICTIONS)}")
         if self.model not in (True, False, "shapes"):
             raise ValueError(f"model is {self.model!r}; it is one of True, False, 'shapes'")
 
