@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,7 +76,7 @@ def as_config(data: dict[str, Any]) -> config_file.Config:
         name: study | {"methods": {key: {"pipeline": one} for key, one in study["methods"].items()}}
         for name, study in data["studies"].items()
     }
-    whole = config_file.config_checks.as_json(data | {"studies": studies})
+    whole = json.dumps(data | {"studies": studies})
     return config_file.Config.model_validate_json(whole)
 
 

@@ -7,12 +7,13 @@ stream, the metrics and the methods that the claim is about.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shiftbench.config import bibliography, component_checks, components, config_checks
+from shiftbench.config import bibliography, component_checks, components
 from shiftbench.config.base_model import Name, keys
 from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
 from shiftbench.config.composition import FileIssue
@@ -141,7 +142,7 @@ def _findings(file: YamlValue) -> Iterator[YamlValue]:
 
 
 def _read(model: type[Entry], data: Any) -> Entry:
-    return model.model_validate_json(config_checks.as_json(data))
+    return model.model_validate_json(json.dumps(data))
 
 
 def _issue(value: YamlValue, message: str, *inner: str | int) -> FileIssue:

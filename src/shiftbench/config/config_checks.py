@@ -53,7 +53,7 @@ class Checked(NamedTuple):
 
 def check(data: dict[str, Any]) -> Checked:
     """Check a composed config."""
-    filled = json.loads(as_json(data))  # a copy, faster than copy.deepcopy
+    filled = json.loads(json.dumps(data))  # a copy, faster than copy.deepcopy
     issues = list(component_checks.fill(filled))
     # Streams as written: trials may be on another family, which lacks some defaults of this one.
     streams = mapping(data.get("streams"))
@@ -61,16 +61,12 @@ def check(data: dict[str, Any]) -> Checked:
         issues += _of_study(("studies", name), mapping(study), streams)
     config = None
     try:
-        config = Config.model_validate_json(as_json(filled))
+        # A strict model takes no list for a tuple, but in JSON it does.
+        config = Config.model_validate_json(json.dumps(filled))
         issues += _of_whole(config)
     except ValidationError as error:  # also of streams of trials
         issues += of_form(error, _owner)
     return Checked(config, issues)
-
-
-def as_json(data: Any) -> str:
-    """Return data for a strict model: in JSON a list stands for a tuple."""
-    return json.dumps(data)
 
 
 def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]]) -> Iterator[Issue]:

@@ -5,6 +5,7 @@ The methods of this repository are checked by tests.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
@@ -32,7 +33,7 @@ def issues(methods: Iterable[YamlValue]) -> Iterator[FileIssue]:
 def _of_method(method: YamlValue) -> Iterator[Issue]:
     """Find what is wrong with a method, whatever study picks it."""
     try:
-        Method.model_validate_json(config_checks.as_json(method.data))
+        Method.model_validate_json(json.dumps(method.data))
     except ValidationError as error:
         yield from config_checks.of_form(error, lambda _: Method)
     entries = component_checks.mapping(method.data)

@@ -78,7 +78,7 @@ def part(config: Config, name: str, shard: int) -> Spec:
 def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, int]) -> Spec:
     """Return the spec of running one method on one stream with one block of seeds."""
     plan = config.studies[study]
-    metrics = [name for name in plan.metrics if stage(name) != "run"]
+    metrics = [name for name in plan.metrics if components.metric(name).stage != "run"]
     point = random_settings.point(study, plan, method, seeds[0])
     pipeline = tuning.applied(plan.pipelines[method], point)
     model = _model(plan, method)
@@ -256,11 +256,6 @@ def ledger(config: Config, name: str) -> Spec:
 def judging(config: Config) -> list[str]:
     """Return the studies that judge a claim."""
     return [study for study in config.studies if claims.of_study(config, study)]
-
-
-def stage(metric: str) -> str:
-    """Return when a metric is computed: before, after or run."""
-    return components.metric(metric).stage
 
 
 def of_code(*modules: str) -> dict[str, str]:

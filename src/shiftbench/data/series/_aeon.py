@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PREFIX = "aeon-"
-"""Prefix of the names of its data sets."""
 TIME, VALUE = "1", "2"
 """Columns by number, since the files have no names for them."""
 

@@ -32,8 +32,6 @@ MADE = "made:"
 RETRIES = 2
 UNCLEAR = "unclear"
 """Status of a licence where no source states one."""
-STATUSES = ("stated", "presumed", UNCLEAR)
-"""Statuses of a licence, by how sure it is; raw_files.yaml says what they mean."""
 CHANGED = "It was changed after it was fetched; delete it and start the workflow again to fetch it."
 
 
