@@ -6,6 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from shiftbench.config import config_file, jobs
+from shiftbench.config.jobs import Job
+from shiftbench.config.schema import Resources
 from shiftbench.forecast import progress
 from shiftbench.forecast.progress import Expected, Progress
 
@@ -67,37 +70,39 @@ def test_a_study_is_done_with_its_last_job(running) -> None:
     assert running.finish(99) is None and running.done == 4, "a target is no job of ours"
 
 
-def test_trials_count_with_their_study_and_targets_make_nothing() -> None:
-    def job(number: int, rule: str, study: str, spec: dict | None) -> SimpleNamespace:
-        params = SimpleNamespace(spec=spec) if spec else SimpleNamespace()
-        wildcards = SimpleNamespace(study=study) if study else SimpleNamespace()
-        named = SimpleNamespace(name=rule)
-        return SimpleNamespace(
-            jobid=number, rule=named, params=params, wildcards=wildcards, threads=2
-        )
+def test_trials_count_with_their_study_and_others_with_their_own() -> None:
+    def job(rule: str, study: str) -> Job:
+        return Job(
+            rule=rule, name=rule, study=study, outputs=(rule,), resources=Resources(2, 30, 500),
+            make_spec=lambda: {"wall": 9.0},
+        )  # fmt: skip
 
-    config = SimpleNamespace(studies={"toy": None, "toy-tuning": None})
     known = SimpleNamespace(of=lambda spec: SimpleNamespace(wall=spec["wall"]))
-    jobs = [
-        job(1, "all", "", None),
-        job(2, "build_stream", "", {"wall": 9.0}),
-        job(3, "run_learner", "toy-tuning", {"wall": 9.0}),
-        job(4, "draw_figure", "toy", {"wall": 9.0}),
-    ]
-    assert progress.of_jobs(jobs, config, known) == {
+    jobs = {
+        2: job("build_stream", ""),
+        3: job("run_learner", "toy-tuning"),
+        4: job("draw_figure", "toy"),
+        5: job("draw_figure", "fine-tuning"),
+    }
+    assert progress.of_jobs(jobs, {"toy", "toy-tuning", "fine-tuning"}, known) == {
         2: Expected("", 2.0, 2),
         3: Expected("toy", 9.0, 2),
         4: Expected("toy", 2.0, 2),
+        5: Expected("fine-tuning", 2.0, 2),
     }
 
 
-def test_the_first_result_is_a_figure_or_else_a_table() -> None:
-    studies = {
-        "toy": SimpleNamespace(artefacts=["score-table", "toy-hypotheses", "segmentation"]),
-        "table": SimpleNamespace(artefacts=["score-table"]),
-        "none": SimpleNamespace(artefacts=[]),
-    }
-    assert progress.first_results(SimpleNamespace(studies=studies), "results/a") == {
+def test_the_first_result_is_a_figure_or_else_a_table(tmp_path) -> None:
+    first = {"toy": "[score-table, toy-hypotheses, detection-table]", "table": "[score-table]"}
+    studies = [
+        f"  {name}: {{title: A, streams: [s], seeds: 1, metrics: [jump_f1], methods: [vbs-toy],"
+        f" artefacts: {artefacts}}}\n"
+        for name, artefacts in {**first, "none": "[]"}.items()
+    ]
+    path = tmp_path / "a.yaml"
+    path.write_text("streams: {s: {family: toy-step}}\nstudies:\n" + "".join(studies))
+    config = config_file.load(path)
+    assert progress.first_results(jobs.of_config(config, "results/a", "a")) == {
         "toy": "results/a/studies/toy/figures/toy-hypotheses.png",
         "table": "results/a/studies/table/tables/score-table.md",
     }

@@ -193,18 +193,9 @@ class Call:
         else:
             with files_can_be_written():
                 file = specs.write(spec, folder)
-        users = components.packages().items()
-        folders = [
-            os.path.relpath(path) for name, path in users if name != components.OURS
-        ]
-        words = [
-            *("--stack", spec.get("stack", "light")),
-            *(("--instructions", spec["instructions"]) if "stack" in spec else ()),
-            *("job", file, "--scratch", RESULTS / "scratch", "--raw", RAW),
-            *(("--components", *folders) if folders else ()),
-            *self.job.options,
-        ]
-        return f"{PACKAGE} {shlex.join(map(str, words))}"
+        users = map(os.path.relpath, components.users().values())
+        words = self.job.words(file, RESULTS / "scratch", RAW, users)
+        return f"{PACKAGE} {shlex.join(words)}"
 
 
 wildcard_constraints:
@@ -221,9 +212,17 @@ def say_what_is_to_do():
     """Give the logger plugin of `shiftbench run` the forecast that it shows progress with."""
     from shiftbench.forecast import plan, progress
 
-    expected = progress.of_jobs(workflow.dag.needrun_jobs(), CONFIG, plan.estimator())
+    numbers = {
+        job.jobid: JOBS.get((job.rule.name, *job.wildcards))
+        for job in workflow.dag.needrun_jobs()
+    }
+    to_do = {number: job for number, job in numbers.items() if job}
+    expected = progress.of_jobs(to_do, CONFIG.studies, plan.estimator())
     cores = workflow.resource_settings.cores or os.cpu_count()
-    first = progress.first_results(CONFIG, RESULTS)
+    first = {
+        study: file.replace("<bench>", str(RESULTS), 1)
+        for study, file in progress.first_results(JOBS.values()).items()
+    }
     made = progress.Progress(expected, cores, first)
     logger.info(
         f"{made.total} jobs, forecast to take {made.seconds_left():.0f} s",

@@ -50,6 +50,11 @@ def packages() -> dict[str, Path]:
     return dict(_packages)
 
 
+def users() -> dict[str, Path]:
+    """Return the packages of users, with their folders."""
+    return {name: folder for name, folder in _packages.items() if name != OURS}
+
+
 def add(package: str, folder: Path) -> None:
     """Add the components of a user's package."""
     _packages[package] = folder

@@ -6,7 +6,7 @@ says which jobs there are. Specs are made when they are first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,6 +30,9 @@ FETCH = (
     " --output {output:q} --log {log:q}"
 )
 """The shell command of the rule that fetches raw files."""
+
+FIRST = "--first"
+"""Option of the job that makes the first figure of a study, or its first table without one."""
 
 LIGHT = Resources(1, 30, 2500)
 """Resources of jobs about which no study says anything."""
@@ -86,6 +89,23 @@ class Job:
     def gpus(self) -> int:
         """Return how many GPUs the job asks for."""
         return int(self.spec.get("device") == "gpu")
+
+    def words(
+        self, file: Path, scratch: Path, raw_data: Path | str, users: Iterable[Path | str]
+    ) -> list[str]:
+        """Return the words after `python -m shiftbench`, up to the files that it reads and makes.
+
+        file: its spec. scratch: folder of states that are saved. users: folders of components.
+        """
+        stack = ["--stack", self.spec.get("stack", "light")]
+        if "stack" in self.spec:
+            stack += ["--instructions", self.spec["instructions"]]
+        folders = [str(folder) for folder in users]
+        return [
+            *(*stack, "job", str(file), "--scratch", str(scratch), "--raw", str(raw_data)),
+            *(("--components", *folders) if folders else ()),
+            *self.options,
+        ]
 
     @property
     def command(self) -> str:
@@ -316,7 +336,7 @@ class _Plan:
                 make_spec=partial(specs.artefact, self.config, study, name),
                 resources=self.light(study),
                 priority=self.priority[study],
-                options=("--first",) if name == first else (),
+                options=(FIRST,) if name == first else (),
             )
 
     def overview(self) -> Iterator[Job]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import NamedTuple
 
-from shiftbench.config import tuning
-from shiftbench.config.jobs import is_figure
-from shiftbench.config.schema import Config
+from shiftbench.config.jobs import FIRST, TRIALS, Job
 from shiftbench.forecast.estimate import Estimator
-from shiftbench.forecast.plan import LEARNING, LIGHT, makespan
+from shiftbench.forecast.plan import cost, makespan
 
 TRUST_SECONDS = 20.0
 """Weight of the forecast against what was measured: as that of jobs which took so long."""
@@ -86,27 +84,18 @@ class Progress:
         return now - self._started.get(job, now)
 
 
-def of_jobs(jobs: Iterable[Any], config: Config, known: Estimator) -> dict[int, Expected]:
-    """Return the forecast of each job of Snakemake that has a spec, by its number."""
+def of_jobs(
+    to_do: Mapping[int, Job], studies: Container[str], known: Estimator
+) -> dict[int, Expected]:
+    """Return the forecast of each job, by Snakemake's number; trials count with their study."""
     found = {}
-    for job in jobs:
-        if spec := getattr(job.params, "spec", None):
-            learns = job.rule.name in LEARNING
-            seconds = known.of(spec).wall if learns else LIGHT.wall
-            study = getattr(job.wildcards, "study", "").removesuffix(tuning.TRIALS)
-            found[job.jobid] = Expected(
-                study if study in config.studies else "", seconds, job.threads
-            )
+    for number, job in to_do.items():
+        tuned = job.study.removesuffix(TRIALS)
+        study = tuned if tuned in studies else job.study
+        found[number] = Expected(study, cost(job, known).wall, job.resources.threads)
     return found
 
 
-def first_results(config: Config, folder: str) -> dict[str, str]:
+def first_results(every: Iterable[Job]) -> dict[str, str]:
     """Return the path of the first figure of each study, or of its first table."""
-    found = {}
-    for study, plan in config.studies.items():
-        figures = [name for name in plan.artefacts if is_figure(name)]
-        if figures:
-            found[study] = f"{folder}/studies/{study}/figures/{figures[0]}.png"
-        elif plan.artefacts:
-            found[study] = f"{folder}/studies/{study}/tables/{plan.artefacts[0]}.md"
-    return found
+    return {job.study: job.outputs[-1] for job in every if FIRST in job.options}

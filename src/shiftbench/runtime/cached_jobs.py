@@ -141,19 +141,12 @@ def _bar(total: int) -> tqdm:
 
 def _command(job: Job) -> list[str]:
     """Return the command of a job up to its files, as the rules call it."""
-    spec = job.spec
-    data = raw_folder(spec.get("settings", {}).get("dataset"))
-    users = [str(path) for name, path in components.packages().items() if name != components.OURS]
-    instructions = ["--instructions", spec["instructions"]] if "stack" in spec else []
+    file = specs.write(job.spec, cache_folder() / "specs")
+    data = raw_folder(job.spec.get("settings", {}).get("dataset"))
+    words = job.words(file, cache_folder() / "scratch", data, components.users().values())
+    limits = ["--threads", str(job.resources.threads), "--minutes", str(job.resources.minutes)]
     # -P: modules in the working directory must not shadow those of the packages.
-    return [
-        sys.executable, "-P", "-m", "shiftbench",
-        "--stack", spec.get("stack", "light"), *instructions,
-        "job", str(specs.write(spec, cache_folder() / "specs")),
-        "--scratch", str(cache_folder() / "scratch"), "--raw", str(data),
-        "--threads", str(job.resources.threads), "--minutes", str(job.resources.minutes),
-        *(("--components", *users) if users else ()), *job.options,
-    ]  # fmt: skip
+    return [sys.executable, "-P", "-m", "shiftbench", *words, *limits]
 
 
 def _run(job: Job, command: list[str], outputs: list[Path], bar: tqdm) -> None:
