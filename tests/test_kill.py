@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli import requeue
+from shiftbench.core import exit_statuses
 from tests import job_calls, stalling
 
 CONFIG = """
@@ -223,7 +223,7 @@ def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Pat
             return log.exists() and words in log.read_text()
 
         status, seconds = stalling.stop_when(said, command(folder, "hours", "map", tmp_path))
-        assert status == requeue.STOPPED
+        assert status == exit_statuses.STOPPED
         assert seconds < 10
 
 
@@ -233,7 +233,7 @@ def test_signals_from_any_line_on_save_the_run_or_leave_it(folder: Path, tmp_pat
     for target in range(0, 10_000, 40):
         output = tmp_path / str(target)
         place, status = stalling.signal_at(target, made(folder, "steps", "beam", output))
-        assert status in (0, requeue.STOPPED, -signal.SIGTERM), place
+        assert status in (0, exit_statuses.STOPPED, -signal.SIGTERM), place
         goes_on(folder, "steps", "beam", output)
         if not place:
             break

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from shiftbench.core import devices, instructions
+from shiftbench.core import devices, exit_statuses, instructions
 from shiftbench.runtime import forkserver_client, parent_death
 
 KNOWN = {"--stack": forkserver_client.STACKS, "--instructions": instructions.KINDS}
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
         if value not in KNOWN[name]:
             known = " or ".join(KNOWN[name])
             print(f"{name} is followed by {known}, and a verb", file=sys.stderr)
-            return 2
+            return exit_statuses.MISTAKE
         options[name] = value
     if options["--stack"]:
         parent_death.die_with_parent(os.getppid())  # a job of a workflow, which is its parent

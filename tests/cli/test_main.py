@@ -18,9 +18,9 @@ import pytest
 
 import shiftbench
 from shiftbench import __main__
-from shiftbench.cli import main, parser, requeue
+from shiftbench.cli import main, parser
 from shiftbench.config import config_file, specs
-from shiftbench.core import checkout
+from shiftbench.core import checkout, exit_statuses
 from shiftbench.data.store import zarr_zip
 from tests import job_calls
 
@@ -307,7 +307,7 @@ def test_defect_is_one_line_and_its_traceback_is_in_the_log(plan, capsys, monkey
 
 def test_stopped_run_is_saved_and_goes_on(plan, capsys) -> None:
     assert _stream() == 0
-    assert _run("--minutes", "0") == requeue.STOPPED
+    assert _run("--minutes", "0") == exit_statuses.STOPPED
     assert "start it again to go on" in capsys.readouterr().err
     assert not Path("run.zarr.zip").exists()
     assert list(Path("scratch").iterdir())

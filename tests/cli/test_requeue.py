@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import requeue
+from shiftbench.core import exit_statuses
 from shiftbench.evaluation.running import restart_guard
 from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
 from shiftbench.runtime import slurm
@@ -25,7 +26,7 @@ def end(monkeypatch):
         left = list(answers)
         monkeypatch.setattr(restart_guard, "has_advanced", lambda _: advanced)
         monkeypatch.setattr(slurm, "requeue", lambda: left.pop(0))
-        assert requeue.end(Path("output"), Path("scratch"), "reason") == requeue.STOPPED
+        assert requeue.end(Path("output"), Path("scratch"), "reason") == exit_statuses.STOPPED
         assert not left
 
     yield end

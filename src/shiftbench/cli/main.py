@@ -10,12 +10,12 @@ import gc
 import sys
 
 from shiftbench.cli import jobs, logs
-from shiftbench.core import checkout, extras, file_errors
+from shiftbench.core import checkout, exit_statuses, extras, file_errors
 from shiftbench.core.errors import UserError
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; return 0 for success, 1 for a defect, 2 for an error of the user."""
+    """Run one verb; return its exit status, see `core.exit_statuses`."""
     # With the default of 700, garbage collection takes a third of the time of loading a
     # config, and a tenth of that of tracing.
     gc.set_threshold(100_000, 10, 10)
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     except UserError as error:
         logs.open_log(None)
         logs.report(str(error))
-        return 2
+        return exit_statuses.MISTAKE
     try:
         logs.open_log(options.log)
         status = options.verb(options) or 0
@@ -33,19 +33,19 @@ def main(arguments: list[str]) -> int:
         return status
     except UserError as error:
         logs.report(str(error))
-        return 2
+        return exit_statuses.MISTAKE
     except BrokenPipeError:  # the reader of our output has seen enough
         logs.drop_output()
         return 0
     except Exception as error:
         if of_file := file_errors.root_cause(error):
             logs.report_file_error(of_file, options)
-            return 2
+            return exit_statuses.MISTAKE
         if remedy := _remedy(error):
             logs.report(remedy)
-            return 2
+            return exit_statuses.MISTAKE
         logs.report_unexpected(error, options.log)
-        return 1
+        return exit_statuses.DEFECT
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:

@@ -6,14 +6,13 @@ import logging
 import time
 from pathlib import Path
 
+from shiftbench.core import exit_statuses
 from shiftbench.evaluation.running import restart_guard
 from shiftbench.evaluation.running.stop_signals import SIGNALS
 from shiftbench.runtime import signals, slurm
 
 log = logging.getLogger("shiftbench")
 
-STOPPED = 75
-"""Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
 PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
 """Longer than a restart of slurmctld; the job's time limit may end the wait earlier."""
 KILL_SECONDS = 120.0
@@ -30,7 +29,7 @@ def end(output: Path, scratch: Path, reason: str) -> int:
     ignore()  # the state is saved
     if not restart_guard.has_advanced(scratch):
         log.warning("%s: stopped again, %s, and no further than before", output, reason)
-        return STOPPED
+        return exit_statuses.STOPPED
     until = time.monotonic() + PATIENCE_SECONDS
     while (requeued := slurm.requeue()) is None and time.monotonic() < until:
         time.sleep(ASK_SECONDS)
@@ -38,4 +37,4 @@ def end(output: Path, scratch: Path, reason: str) -> int:
         log.info("%s: stopped, %s; its job is back in the queue", output, reason)
         time.sleep(KILL_SECONDS)
     log.warning("%s: stopped, %s; start it again to go on", output, reason)
-    return STOPPED
+    return exit_statuses.STOPPED

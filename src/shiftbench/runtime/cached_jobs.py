@@ -23,14 +23,12 @@ from tqdm import tqdm
 
 from shiftbench.config import components, jobs, specs
 from shiftbench.config.jobs import Job
-from shiftbench.core import checkout
+from shiftbench.core import checkout, exit_statuses
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, raw
 from shiftbench.runtime import cache_folder as usable_cache
 from shiftbench.runtime import forkserver_client, slurm
 
-MISTAKE, STOPPED = 2, 75
-"""Exit statuses of a job: the user can correct it; it has stopped at its time limit."""
 POLL_SECONDS = 0.2
 FEWEST_FOR_SERVER = 2
 """Jobs for which a server that has imported everything is worth the start."""
@@ -191,9 +189,9 @@ def _watched(process: subprocess.Popen, log: Path, bar: tqdm) -> str:
 
 def _refuse(job: Job, status: int, said: str, log: Path) -> None:
     """Raise the error of a job that did not succeed."""
-    if status == MISTAKE:
+    if status == exit_statuses.MISTAKE:
         raise UserError(f"{job.name}: {said}")
-    if status == STOPPED:
+    if status == exit_statuses.STOPPED:
         raise UserError(
             f"{job.name}: it has stopped at 90 % of its {job.resources.minutes} minutes; its state"
             " is saved. Call again to go on, with more `minutes` if it needs them"
