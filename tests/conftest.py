@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shiftbench.runtime import cache_folder
+from shiftbench.core import cache_folder
 from tests.browsing import browser, page, serious
 
 __all__ = ["browser", "page", "serious"]

@@ -49,8 +49,8 @@ def main(arguments):
                 time.sleep(0.05)
 """
 DOORS = (
-    "__init__", "__main__", "core/__init__", "core/devices", "core/errors",
-    "core/instructions", "core/shared_clusters", "runtime/__init__", "runtime/cache_folder",
+    "__init__", "__main__", "core/__init__", "core/cache_folder", "core/devices", "core/errors",
+    "core/exit_statuses", "core/instructions", "core/shared_clusters", "runtime/__init__",
     "runtime/crash_report", "runtime/forkserver_client", "runtime/graceful_stop",
     "runtime/parent_death", "runtime/signals", "cli/__init__", "cli/forkserver",
 )  # fmt: skip

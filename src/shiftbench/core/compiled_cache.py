@@ -33,7 +33,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -43,7 +42,7 @@ import numba
 import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
 
-from shiftbench.core import instructions
+from shiftbench.core import cache_folder, instructions
 
 FOLDERS = ("data", "evaluation", "methods")
 """Packages with compiled functions."""
@@ -83,14 +82,8 @@ class Locator(UserProvidedCacheLocator):
 
 def folders() -> list[Path]:
     """Return where compiled code may lie, what is tried first before."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # A relative path is invalid by the standard of XDG.
-    root = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
-    return [
-        Path(root, "shiftbench"),
-        PACKAGE / "__pycache__",
-        Path(tempfile.gettempdir(), f"shiftbench-{os.getuid()}"),
-    ]
+    own = Path(cache_folder.usual(), "shiftbench")
+    return [own, PACKAGE / "__pycache__", Path(cache_folder.temporary())]
 
 
 def _can_be_used(folder: Path) -> bool:

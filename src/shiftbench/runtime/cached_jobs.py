@@ -23,10 +23,10 @@ from tqdm import tqdm
 
 from shiftbench.config import components, jobs, specs
 from shiftbench.config.jobs import Job
+from shiftbench.core import cache_folder as usable_cache
 from shiftbench.core import checkout, exit_statuses
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, raw
-from shiftbench.runtime import cache_folder as usable_cache
 from shiftbench.runtime import forkserver_client, slurm
 
 POLL_SECONDS = 0.2

@@ -36,7 +36,8 @@ LENGTH = 8
 
 def run(command: list[str]) -> int:
     """Run a command with fork servers; return its exit status (see `graceful_stop.run`)."""
-    from shiftbench.runtime import cache_folder, graceful_stop
+    from shiftbench.core import cache_folder
+    from shiftbench.runtime import graceful_stop
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
     with serving() as variables:

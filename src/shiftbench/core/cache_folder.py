@@ -15,28 +15,33 @@ VARIABLE = "XDG_CACHE_HOME"
 
 def path() -> str:
     """Return the user's folder for caches, or a temporary one where that cannot be written."""
-    usual = _usual()
-    return usual if _is_usable(usual) else _temporary()
+    named = usual()
+    return named if _is_usable(named) else _made_temporary()
 
 
 def variables() -> dict[str, str]:
     """Return the variables that name another folder; empty where the usual one can be written."""
     folder = path()
-    if folder == (os.environ.get(VARIABLE) or _usual()):
+    if folder == (os.environ.get(VARIABLE) or usual()):
         return {}
     return {VARIABLE: folder, "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder)}
 
 
-def _usual() -> str:
+def usual() -> str:
+    """Return the user's folder for caches, whether it can be written or not."""
     named = os.environ.get(VARIABLE, "")
     # A relative path is invalid by the standard of XDG.
     return named if os.path.isabs(named) else os.path.expanduser("~/.cache")
 
 
+def temporary() -> str:
+    """Return the temporary folder: the same one in later runs, which find compiled code there."""
+    return f"{tempfile.gettempdir()}/shiftbench-{os.getuid()}"
+
+
 @cache
-def _temporary() -> str:
-    # The same one in later runs, which find compiled code there.
-    folder = f"{tempfile.gettempdir()}/shiftbench-{os.getuid()}"
+def _made_temporary() -> str:
+    folder = temporary()
     if _is_usable(folder) and os.stat(folder).st_uid == os.getuid():
         return folder
     return tempfile.mkdtemp(prefix="shiftbench-")

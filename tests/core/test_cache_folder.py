@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.runtime import cache_folder
+from shiftbench.core import cache_folder
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    cache_folder._temporary.cache_clear()
+    cache_folder._made_temporary.cache_clear()
     yield tmp_path
-    cache_folder._temporary.cache_clear()
+    cache_folder._made_temporary.cache_clear()
 
 
 def test_a_home_that_can_be_written_is_used(scratch, monkeypatch) -> None:
