@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -114,12 +112,5 @@ def _sha256(files: Iterable[str], packages: Mapping[str, Path]) -> str:
 def _keep(place: Path, content: Any) -> None:
     """Write a JSON file at once, unless it has this content."""
     text = json.dumps(content, indent=0) + "\n"
-    if place.is_file() and place.read_text(encoding="utf-8") == text:
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # Threads, and processes on several nodes, may write the same file.
-    descriptor, new = tempfile.mkstemp(prefix=f".{place.stem}.", dir=place.parent)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(new).chmod(0o644)
-    os.replace(new, place)
+    if not place.is_file() or place.read_text(encoding="utf-8") != text:
+        atomic_files.write(place, text)

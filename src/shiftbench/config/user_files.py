@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shiftbench.data.store.checksum import sha256
 from shiftbench.data.store.user_folder import files
 
 KEY = "path"
@@ -62,7 +63,7 @@ def checksum(path: Path) -> str:
     """Return the sha256 of a file; for a folder, of what sha256sum prints for its files."""
     if not path.is_dir():
         return _sha256(path)
-    lines = [f"{sha256}  {name}\n" for name, sha256 in checksums(path).items()]
+    lines = [f"{digest}  {name}\n" for name, digest in checksums(path).items()]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -73,5 +74,4 @@ def _sha256(file: Path) -> str:
 
 @functools.cache
 def _sha256_of(file: Path, size: int, changed: int) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return sha256(file)

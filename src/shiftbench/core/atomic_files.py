@@ -21,11 +21,16 @@ def read_json(path: Path) -> Any:
 
 
 def write(path: Path, text: str) -> None:
-    """Write text to a file, with its folders, by renaming a finished copy."""
+    """Write text to a file, with its folders, by renaming a finished copy.
+
+    Threads, and processes on several nodes, may write the same file: each has its own copy.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.new")
+    scratch = path.with_name(f".{path.name}.{os.urandom(6).hex()}.new")
     try:
-        scratch.write_text(text, encoding="utf-8")
+        # Not by tempfile, whose files other users cannot read.
+        with scratch.open("x", encoding="utf-8") as file:
+            file.write(text)
         os.replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)

@@ -8,12 +8,12 @@ digest). Files are named by what is in them, so that nothing is written twice.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shiftbench.config import digest, specs
+from shiftbench.core import atomic_files
 
 FOLDER = "code"
 
@@ -67,10 +67,7 @@ def _write(path: Path, data: Mapping[str, Any]) -> bool:
     """Write a file at once, unless it is there; return whether it was written."""
     if path.exists():
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(data, indent=0, sort_keys=True) + "\n", encoding="utf-8")
-    new.replace(path)
+    atomic_files.write(path, json.dumps(data, indent=0, sort_keys=True) + "\n")
     return True
 
 

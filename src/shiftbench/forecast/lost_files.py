@@ -128,7 +128,7 @@ def restore_times(files: Iterable[str], results: Path, before: dict[str, Entry])
     """
     for file in files:
         one, path = before.get(Path(file).relative_to(results).as_posix()), Path(file)
-        if one and path.is_file() and manifest.sealed(path) == one.sha256:
+        if one and path.is_file() and checksum.sealed(path) == one.sha256:
             os.utime(path, ns=(path.stat().st_atime_ns, one.modified))
 
 
@@ -139,7 +139,7 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     file was not touched since.
     """
     path = Path(file)
-    sealed = manifest.sealed(path)
+    sealed = checksum.sealed(path)
     try:
         status = os.stat(path)
     except FileNotFoundError:

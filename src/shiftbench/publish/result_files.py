@@ -114,15 +114,14 @@ def changed(results: Path, study: str, stale: Set[Path] = NONE) -> list[Path]:
     """
     folder = study_folder(results, study)
     folders = [folder, results / RUNS / study, results / WARM_UPS / study]
-    sums = [path for below in folders for path in below.rglob(".*.sha256")]
-    paths = {path.with_name(path.name[1:].removesuffix(".sha256")) for path in sums}
+    paths = {path for below in folders for path in checksum.with_one(below)}
     for path in map(results.joinpath, manifest.read(results)):
         if any(path.is_relative_to(below) for below in folders):
             paths.add(path)
     broken = [
         path
         for path in paths - stale
-        if not path.is_file() or manifest.sealed(path) != checksum.sha256(path)
+        if not path.is_file() or checksum.sealed(path) != checksum.sha256(path)
     ]
     listed = folder / CHECKSUMS
     if listed.exists():

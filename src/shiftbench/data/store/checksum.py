@@ -10,8 +10,10 @@ import hashlib
 import os
 from pathlib import Path
 
+from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 
+SUFFIX = ".sha256"
 OFF = "SHIFTBENCH_NO_SEALS"
 """Environment variable that turns checksums off: files are copies of remote ones, which another
 job may change."""
@@ -22,10 +24,7 @@ def write(*paths: Path) -> None:
     if os.environ.get(OFF):
         return
     for path in paths:
-        place = _place(path)
-        scratch = place.with_name(f"{place.name}.new")
-        scratch.write_text(line(path.name, path), encoding="utf-8")
-        os.replace(scratch, place)
+        atomic_files.write(_place(path), line(path.name, path))
 
 
 def is_broken(path: Path) -> bool:
@@ -40,6 +39,24 @@ def is_broken(path: Path) -> bool:
 def is_there(path: Path) -> bool:
     """Return whether a file has its checksum beside it."""
     return _place(path).is_file()
+
+
+def sealed(path: Path) -> str | None:
+    """Return the checksum that a job wrote beside a file; None without one.
+
+    Anything but the line that sha256sum prints is returned whole, and so equals no checksum.
+    """
+    place = _place(path)
+    if not place.is_file():
+        return None
+    text = place.read_text(encoding="utf-8", errors="replace")
+    return text.removesuffix(f"  {path.name}\n")
+
+
+def with_one(folder: Path) -> set[Path]:
+    """Return the files below a folder that have, or had, a checksum beside them."""
+    found = folder.rglob(f".*{SUFFIX}")
+    return {place.with_name(place.name[1:].removesuffix(SUFFIX)) for place in found}
 
 
 def refuse_broken(*paths: Path) -> None:
@@ -65,4 +82,4 @@ def sha256(path: Path) -> str:
 
 
 def _place(path: Path) -> Path:
-    return path.with_name(f".{path.name}.sha256")
+    return path.with_name(f".{path.name}{SUFFIX}")

@@ -57,17 +57,5 @@ def write(results: Path, entries: Mapping[str, Entry]) -> None:
         atomic_files.write(results / NAME, json.dumps(fields, indent=0, sort_keys=True) + "\n")
 
 
-def sealed(path: Path) -> str | None:
-    """Return the checksum that a job wrote beside a file; None without one.
-
-    Anything but the line that sha256sum prints is returned whole, and so equals no checksum.
-    """
-    place = path.with_name(f".{path.name}.sha256")
-    if not place.is_file():
-        return None
-    text = place.read_text(encoding="utf-8", errors="replace")
-    return text.removesuffix(f"  {path.name}\n")
-
-
 def _signs(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
