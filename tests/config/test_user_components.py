@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from shiftbench.config import (
-    component_files,
     components,
     config_file,
     digest,
@@ -167,7 +166,7 @@ def test_a_part_that_raises_at_import_is_named_with_its_line(folder) -> None:
             'model="shape"',
             r"zero.py, line \d+: ValueError: model is 'shape'; it is one of True, False, 'shapes'",
         ),
-        ('"value": "gaussian"', '"value": "gausian"', 'did you mean "gaussian"'),
+        ('"value": "gaussian"', '"value": "gausian"', "'gausian' is none of categorical, gaussian"),
         ("model=False", "model=ZERO", "NameError: name 'ZERO' is not defined; declarations are"),
         ("takes=", "take=", r"TypeError: .* unexpected keyword argument 'take'"),
         ("sd: float = 1.0", "sd: np.ndarray = 1.0", "NameError: name 'np' is not defined"),
@@ -296,12 +295,12 @@ def test_a_file_that_cannot_be_imported_by_its_name(folder) -> None:
 def test_a_file_that_is_no_python_is_refused(folder, kind, name, content, said) -> None:
     (folder / kind).mkdir(exist_ok=True)
     (folder / kind / name).write_bytes(content)
-    found = component_files.use(folder)
+    found = user_components.use(folder)
     assert len(found) == 1 and found[0].startswith(str(folder / kind / name)) and said in found[0]
 
 
 def test_a_file_in_place_of_the_folder_is_refused(folder) -> None:
-    (said,) = component_files.use(folder / "learners" / "zero.py")
+    (said,) = user_components.use(folder / "learners" / "zero.py")
     assert "zero.py is a file; name the folder with learners/" in said
 
 
