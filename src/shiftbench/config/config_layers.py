@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shiftbench.config import component_checks, component_files, older_yaml
+from shiftbench.config import component_checks, older_yaml, user_components
 from shiftbench.config.base_model import keys
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.library import ANCHORS, YamlValue, root
@@ -133,7 +133,7 @@ class _Resolver:
         for path in paths:
             folder = path.document.folder / os.path.expanduser(path.data)
             self.composition.component_folders.append(folder.resolve())
-            for message in component_files.use(folder):
+            for message in user_components.use(folder):
                 self.add_issue(path, message)
 
     def study(

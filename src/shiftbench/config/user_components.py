@@ -2,7 +2,7 @@
 
 A folder `my_parts` is a package of this name, with a folder for each kind of component in it;
 other files in it, such as my_parts/distances.py, are for these to import. Nothing is imported
-here: only the declarations of components are read, as for ours.
+here: files must be texts, and then only the declarations of components are read, as for ours.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import importlib.util
 import keyword
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from shiftbench.config import components
+from shiftbench.core import file_errors
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
 
@@ -35,8 +37,9 @@ NEEDED = {"streams": "gives", "learners": "takes"}
 def use(folder: Path) -> list[str]:
     """Add the components of a folder, or return what is wrong with them and add none."""
     folder = folder.resolve()
-    if components.packages().get(folder.name) == folder:
-        return []
+    unreadable = list(_of_texts(folder))
+    if unreadable or components.packages().get(folder.name) == folder:
+        return unreadable
     wrong = list(_of_folder(folder))
     if not wrong:
         components.add(folder.name, folder)
@@ -79,6 +82,35 @@ def absent(kind: str, name: str) -> list[str]:
             found.append(statement.module.partition(".")[0])
     known = {*components.packages(), *sys.stdlib_module_names}
     return [one for one in dict.fromkeys(found) if one not in known and not _spec(one)]
+
+
+def _of_texts(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with the files of components before they can be looked into."""
+    if folder.is_file():
+        yield f"{folder} is a file; name the folder with learners/ or others that have such files"
+        return
+    files = [file for kind in components.FOLDERS for file in (folder / kind).glob("[!_]*.py")]
+    for file in sorted(files):
+        yield from _of_text(file)
+
+
+def _of_text(file: Path) -> Iterator[str]:
+    """Yield what is wrong with a file as a text, and with a name that none can import."""
+    stem = file.stem
+    if not re.match("[A-Za-z]", stem) and not (stem.isidentifier() and stem == stem.lower()):
+        yield f"{file}: this name cannot be imported; let it begin with a letter from a to z"
+    try:
+        content = file.read_bytes()
+        content.decode()
+    except OSError as error:
+        yield file_errors.message(error, file)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        yield f"{file}, line {line}: it is not UTF-8 ({error.reason}); save it as UTF-8"
+    else:
+        if (end := content.find(b"\0")) >= 0:
+            line = content.count(b"\n", 0, end) + 1
+            yield f"{file}, line {line}: it has a NUL character, so it is not text; write it again"
 
 
 def _of_folder(folder: Path) -> Iterator[str]:

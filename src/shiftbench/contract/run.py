@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shiftbench.config import component_files, components
+from shiftbench.config import components, user_components
 from shiftbench.contract import apart, selection
 from shiftbench.contract.apart import Findings, Name, Reporter
 from shiftbench.core.errors import UserError
@@ -74,11 +74,11 @@ def _read_declarations(folder: Path, limit: float) -> None:
 
     def read(reporter: Reporter) -> None:
         reporter.trying(DECLARED)
-        component_files.use(folder)
+        user_components.use(folder)
 
     if ended := apart.run(folder, read, limit).general:
         raise UserError("\n".join(f"{folder}: {one}" for one in ended))
-    if errors := component_files.use(folder):
+    if errors := user_components.use(folder):
         raise UserError("\n".join(errors))
 
 
