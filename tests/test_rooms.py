@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from shiftbench.config import components, digest
-from shiftbench.core import compiled_cache
+from shiftbench.core import checkout, compiled_cache
 
 BELOW = {
     "cli": {"contract", "publish", "forecast", "evaluation", "runtime", "config", "data", "core"},
@@ -42,7 +42,7 @@ NEVER = ("config", "data", "forecast", "publish", "runtime", "evaluation.artefac
 
 def _modules(package: str) -> list[str]:
     """Return the dotted names of all modules of a package."""
-    files = (components.PACKAGE / package.replace(".", "/")).rglob("*.py")
+    files = (checkout.PACKAGE / package.replace(".", "/")).rglob("*.py")
     names = [".".join(file.relative_to(digest.SOURCE).with_suffix("").parts) for file in files]
     return [name.removesuffix(".__init__") for name in names]
 
@@ -60,8 +60,8 @@ def test_the_table_of_the_documentation_is_this_one() -> None:
 
 
 def test_every_folder_is_a_package_of_the_house() -> None:
-    assert {path.parent.name for path in components.PACKAGE.glob("*/__init__.py")} == set(BELOW)
-    files = {path.stem for path in components.PACKAGE.glob("*.py")}
+    assert {path.parent.name for path in checkout.PACKAGE.glob("*/__init__.py")} == set(BELOW)
+    files = {path.stem for path in checkout.PACKAGE.glob("*.py")}
     assert files == {"__init__", "__main__"}
 
 
@@ -121,7 +121,7 @@ def _is_file(module: str) -> bool:
 
 
 def test_the_folder_of_learners_holds_methods_and_nothing_else() -> None:
-    folder = components.PACKAGE / "methods" / "learners"
+    folder = checkout.PACKAGE / "methods" / "learners"
     files = {path.stem for path in folder.iterdir() if path.is_file()}
     names = components.names("learners")
     assert files == {"__init__", *(name.replace("-", "_") for name in names)}

@@ -7,12 +7,12 @@ import doctest
 import pytest
 
 from shiftbench.api import experiment, published, streams
-from shiftbench.config import components
+from shiftbench.core import checkout
 
 
 @pytest.mark.parametrize("module", [streams, experiment, published], ids=lambda one: one.__name__)
 def test_examples_give_what_they_show(called, monkeypatch, module):
-    monkeypatch.chdir(components.PACKAGE.parents[1])
+    monkeypatch.chdir(checkout.PACKAGE.parents[1])
     result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0

@@ -9,12 +9,12 @@ import pytest
 import xarray as xr
 
 import shiftbench as sb
-from shiftbench.config import components
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import statistics, tidy
 
-EMBEDDED = components.PACKAGE.parents[1] / "results/published/embedded"
+EMBEDDED = checkout.PACKAGE.parents[1] / "results/published/embedded"
 
 
 @pytest.fixture(scope="module")

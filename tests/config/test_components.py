@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from shiftbench.config import components
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 
 ALL = [(kind, name) for kind in components.FOLDERS for name in components.names(kind)]
@@ -34,7 +35,7 @@ def test_constants() -> None:
 
 
 def test_no_file_of_the_package_looks_like_a_test() -> None:
-    assert not [*components.PACKAGE.rglob("test_*.py"), *components.PACKAGE.rglob("*_test.py")]
+    assert not [*checkout.PACKAGE.rglob("test_*.py"), *components.PACKAGE.rglob("*_test.py")]
 
 
 def test_unknown_name() -> None:

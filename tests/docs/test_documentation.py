@@ -21,6 +21,7 @@ import shiftbench
 from shiftbench import adapters
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
+from shiftbench.core import checkout
 from tests.browsing import Serious
 from tests.checkout import ROOT
 from tests.test_docs import blocks
@@ -193,7 +194,7 @@ def test_the_reference_has_every_method_and_component(read: dict[Path, Page], si
 
 def test_the_drawing_has_every_room_of_the_house() -> None:
     drawn = (ROOT / "docs" / "reference" / "house.svg").read_text()
-    packages = {path.parent.name for path in components.PACKAGE.glob("*/__init__.py")}
+    packages = {path.parent.name for path in checkout.PACKAGE.glob("*/__init__.py")}
     assert set(re.findall(r'class="code name">(\w+)<', drawn)) == packages
 
 

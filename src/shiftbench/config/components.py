@@ -25,11 +25,11 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 
 from shiftbench.config import standalone
+from shiftbench.core.checkout import PACKAGE
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.metric import Metric
 
-PACKAGE = Path(__file__).parents[1]
 FOLDERS = {
     "streams": ("data/images", "data/series", "data/tables", "data/text"),
     "models": ("methods/models",),

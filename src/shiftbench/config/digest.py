@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shiftbench.config import components
+from shiftbench.config.components import OURS
 
 SOURCE = Path(__file__).parents[2]
-PACKAGE = "shiftbench"
 SHORT = 12
 """Digits of a short digest, whose collisions would only give a wrong explanation."""
 
@@ -35,7 +35,7 @@ def files(*modules: str) -> list[str]:
     found = []
     for module in closure(*modules):
         package = module.partition(".")[0]
-        folder = SOURCE / PACKAGE if package == PACKAGE else components.packages()[package]
+        folder = SOURCE / OURS if package == OURS else components.packages()[package]
         found.append(f"{package}/{_file(module).relative_to(folder).as_posix()}")
     return found
 
@@ -193,13 +193,13 @@ def _file(module: str) -> Path:
 def _path(module: str) -> Path:
     """Return the path of a module without its suffix."""
     package, _, inside = module.partition(".")
-    folder = SOURCE / PACKAGE if package == PACKAGE else components.packages()[package]
+    folder = SOURCE / OURS if package == OURS else components.packages()[package]
     return folder / inside.replace(".", "/")
 
 
 def _tree(module: str) -> ast.Module:
     """Return the syntax tree of a module; of a user's folder without __init__.py an empty one."""
     file = _file(module)
-    if file.name == "__init__.py" and not file.exists() and module.partition(".")[0] != PACKAGE:
+    if file.name == "__init__.py" and not file.exists() and module.partition(".")[0] != OURS:
         return ast.Module([], [])
     return components.syntax_tree(file)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from shiftbench.config import digest
+from shiftbench.config import components, digest
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 
@@ -36,7 +36,7 @@ def versions(*modules: str) -> dict[str, list[str]]:
     UserError where the lock lacks one that our own code imports.
     """
     closure = digest.closure(*modules)
-    ours = {name for name in closure if name.partition(".")[0] == digest.PACKAGE}
+    ours = {name for name in closure if name.partition(".")[0] == components.OURS}
     imported = digest.foreign(*ours) - sys.stdlib_module_names
     of_users = digest.foreign(*closure) - sys.stdlib_module_names - imported
     locked = {name for name in of_users if package(name) in _lock().versions}

@@ -16,11 +16,11 @@ from typing import Any
 
 import annotated_types
 
+from shiftbench.core.checkout import PACKAGE
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.metric import Metric
 
-PACKAGE = Path(__file__).parents[1]
 REMEDY = (
     "declarations are read without the rest of the file; they are made of literals, constants of"
     " the file, Facts, Metric and functools.partial, and what dataclasses, typing and"

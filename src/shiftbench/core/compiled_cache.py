@@ -43,10 +43,10 @@ import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
 
 from shiftbench.core import cache_folder, instructions
+from shiftbench.core.checkout import PACKAGE
 
 FOLDERS = ("data", "evaluation", "methods")
 """Packages with compiled functions."""
-PACKAGE = Path(__file__).parents[1]
 
 
 class Locator(UserProvidedCacheLocator):
