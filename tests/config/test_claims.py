@@ -56,7 +56,7 @@ def test_a_study_judges_what_it_has_the_stream_metric_and_method_of(folder: Path
     assert plan.claims["steps-are-found"].work == "li2021vbs"
     assert claims.of_study(plan, "toy") == {"steps-are-found": ["steps"]}
     assert plan.studies["toy"].artefacts == ["score-table", "claims"]
-    assert specs.judging(plan) == ["toy"]
+    assert claims.judging(plan) == ["toy"]
 
 
 @pytest.mark.parametrize(

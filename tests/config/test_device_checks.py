@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import config_file, device_checks, specs
+from shiftbench.config import config_file, device_checks, shared_warm_ups, specs
 from shiftbench.core.errors import UserError
 
 CONFIG = """\
@@ -79,7 +79,7 @@ def test_one_method_alone_asks_for_a_gpu(tmp_path) -> None:
 
 def test_methods_that_cannot_share_a_gpus_warm_up_do_not(tmp_path) -> None:
     plan = load(tmp_path, NO_NETWORK, OF_METHOD, (", mfvi.epochs: 3", ""))
-    names = specs.warm_ups_of(plan, "some", "images")
+    names = shared_warm_ups.of_study(plan, "some", "images")
     assert [name.endswith("-gpu") for name in names] == [True, False]
     warm_ups = [specs.warm_up(plan, "some", "images", name, (0, 1)) for name in names]
     assert [one.get("device") for one in warm_ups] == ["gpu", None]

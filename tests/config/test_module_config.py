@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import config_file, module_config, specs
+from shiftbench.config import claims, config_file, module_config
 from shiftbench.core.errors import UserError
 
 STUDY = {
@@ -60,7 +60,7 @@ def test_what_lies_beside_a_config_that_it_starts_from_is_found(folder: Path) ->
 
 def test_nothing_given_is_the_embedded_config() -> None:
     plan = _both({})
-    assert specs.judging(plan) and len(plan.studies) > 3
+    assert claims.judging(plan) and len(plan.studies) > 3
 
 
 def test_an_equal_config_is_not_written_again() -> None:

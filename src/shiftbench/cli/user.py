@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check(options: argparse.Namespace) -> None:
     """Check a config, and print what it plans and which metrics stay empty."""
-    from shiftbench.config import claims, compatibility, specs
+    from shiftbench.config import claims, compatibility, shared_warm_ups
 
     config, notes_on_data = checked(options.config)
     for name, study in config.studies.items():
@@ -27,7 +27,7 @@ def check(options: argparse.Namespace) -> None:
         runs = len(study.streams) * len(study.pipelines) * blocks
         judged = len(claims.of_study(config, name))
         more = f", {judged} claims judged" if judged else ""
-        of_streams = [specs.warm_ups_of(config, name, stream) for stream in study.streams]
+        of_streams = [shared_warm_ups.of_study(config, name, one) for one in study.streams]
         warm_ups = sum(map(len, of_streams)) * blocks
         shared = f", {warm_ups} warm-ups" if warm_ups else ""
         print(f"{name}: {study.title}; {runs} runs{shared}, {len(study.artefacts)} artefacts{more}")

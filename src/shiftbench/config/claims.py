@@ -84,6 +84,11 @@ def with_claims(config: Config, library: Library) -> Config:
     return config.model_copy(update={"studies": studies})
 
 
+def judging(config: Config) -> list[str]:
+    """Return the studies that judge a claim."""
+    return [study for study in config.studies if of_study(config, study)]
+
+
 def of_study(config: Config, study: str) -> dict[str, list[str]]:
     """Return the claims that a study judges, each with the streams that it is judged on.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from shiftbench.config import components, specs, tuning, user_files
+from shiftbench.config import claims, components, shared_warm_ups, specs, tuning, user_files
 from shiftbench.config.schema import Config, Resources
 from shiftbench.data.store import raw
 
@@ -226,7 +226,7 @@ class _Plan:
         """Yield the warm-ups that runs of a study share."""
         plan = self.config.studies[study]
         for stream in plan.streams:
-            for name, methods in specs.sharing(self.config, study, stream).items():
+            for name, methods in shared_warm_ups.of_study(self.config, study, stream).items():
                 for block in self.config.blocks(study):
                     store = self.warm_up(study, stream, name, block)
                     yield Job(
@@ -245,7 +245,7 @@ class _Plan:
         """Yield the runs of a study."""
         plan = self.config.studies[study]
         for stream in plan.streams:
-            shared = specs.sharing(self.config, study, stream)
+            shared = shared_warm_ups.of_study(self.config, study, stream)
             warmed = {method: name for name, methods in shared.items() for method in methods}
             for method in plan.pipelines:
                 for block in self.config.blocks(study):
@@ -342,7 +342,7 @@ class _Plan:
     def overview(self) -> Iterator[Job]:
         """Yield the ledger if a study judges a claim."""
         folder = f"{self.results}/overview"
-        if judging := specs.judging(self.config):
+        if judging := claims.judging(self.config):
             outputs = tuple(f"{folder}/ledger.{kind}" for kind in ("csv", "md", "svg", "png"))
             yield Job(
                 rule="write_ledger",

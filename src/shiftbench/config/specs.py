@@ -21,12 +21,13 @@ from shiftbench.config import (
     digest,
     environment,
     random_settings,
+    shared_warm_ups,
     spec_files,
     tuning,
     user_files,
     warm_ups,
 )
-from shiftbench.config.schema import Config, Study
+from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import instructions
@@ -81,7 +82,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
     metrics = [name for name in plan.metrics if components.metric(name).stage != "run"]
     point = random_settings.point(study, plan, method, seeds[0])
     pipeline = tuning.applied(plan.pipelines[method], point)
-    model = _model(plan, method)
+    model = shared_warm_ups.model_of(plan, method)
     spec = (
         {
             "kind": "run",
@@ -119,12 +120,12 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
 
     UserError where they share none of this name.
     """
-    shared = warm_ups_of(config, study, stream)
+    shared = shared_warm_ups.of_study(config, study, stream)
     if name not in shared:
         raise UserError(
             f'no shared warm-up "{name}" for study "{study}" on "{stream}"; restart the workflow'
         )
-    whole = run(config, study, stream, shared[name], seeds)
+    whole = run(config, study, stream, shared[name][-1], seeds)
     decides = warm_ups.shared(whole)
     assert decides is not None
     kind, component, _ = decides["component"]
@@ -143,37 +144,6 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
         components.module_name("streams", config.streams[stream].family),
         *modules,
     )
-
-
-def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
-    """Return the names of the warm-ups that runs of a study share on a stream; a method of each."""
-    return {name: methods[-1] for name, methods in sharing(config, study, stream).items()}
-
-
-def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
-    """Return the names of the warm-ups that runs of a study share on a stream, with all who do."""
-    shared: dict[str, list[str]] = {}
-    for method in config.studies[study].methods:
-        if name := warm_up_name(config, study, stream, method):
-            shared.setdefault(name, []).append(method)
-    return shared
-
-
-def warm_up_name(config: Config, study: str, stream: str, method: str) -> str | None:
-    """Return the name of the warm-up that a run shares with others; None where it learns by itself.
-
-    That is so without a warm-up, where tuning finds the settings only later, and where each seed
-    has its own.
-    """
-    source, plan = config.streams[stream], config.studies[study]
-    has = components.facts("streams", source.family).words("gives", source.settings)
-    worker = warm_ups.worker(plan.pipelines[method])
-    varied = plan.tuning is not None or plan.configurations
-    if "warm-up" not in has or varied or worker is None:
-        return None
-    model = _model(plan, method) if worker.kind == "learners" else None
-    name = warm_ups.name([worker.kind, worker.name, worker.settings], model)
-    return name if device_checks.of_run(plan, method) == "cpu" else f"{name}-gpu"
 
 
 def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
@@ -246,16 +216,11 @@ def ledger(config: Config, name: str) -> Spec:
             "kind": "ledger",
             "config": name,
             "claims": [claim.model_dump(exclude_none=True) for claim in config.claims.values()],
-            "studies": judging(config),
+            "studies": claims.judging(config),
         },
         *DRAWING,
         LEDGER,
     )
-
-
-def judging(config: Config) -> list[str]:
-    """Return the studies that judge a claim."""
-    return [study for study in config.studies if claims.of_study(config, study)]
 
 
 def of_code(*modules: str) -> dict[str, str]:
@@ -317,12 +282,6 @@ def _stack(modules: Iterable[str]) -> str:
     """Return the stack of `runtime.forkserver_client` that a job with these components imports."""
     heavy = any(digest.imports(module, "tensorflow") for module in modules)
     return "tensorflow" if heavy else "light"
-
-
-def _model(plan: Study, method: str) -> list[Any] | None:
-    learner, _ = plan.pipelines[method][-1]
-    needs_one = components.facts("learners", learner).model
-    return list(plan.model) if plan.model and needs_one else None
 
 
 def _of_study(config: Config, study: str, kind: str) -> Spec:

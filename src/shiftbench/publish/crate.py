@@ -15,7 +15,7 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 
 from shiftbench.config import config_file as config
-from shiftbench.config import jobs, specs
+from shiftbench.config import jobs, shared_warm_ups, specs
 from shiftbench.config.composition import Composition
 from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
@@ -157,7 +157,7 @@ def _is_planned(plan: config.Config, spec: specs.Spec) -> bool:
         return False
     if spec["kind"] == "warm-up":
         name = spec["name"]
-        planned_names = specs.warm_ups_of(plan, study, stream)
+        planned_names = shared_warm_ups.of_study(plan, study, stream)
         return name in planned_names and specs.warm_up(plan, study, stream, name, seeds) == spec
     if spec["method"] not in plan.studies[study].methods:
         return False

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shiftbench.config import components, config_file, specs, warm_ups
+from shiftbench.config import components, config_file, shared_warm_ups, specs, warm_ups
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import LearnerError
 from shiftbench.data.store import zarr_zip
@@ -60,7 +60,7 @@ def images(plan):
 
 
 def named(plan, variant):
-    return specs.warm_up_name(plan, "shared", "images", variant)
+    return shared_warm_ups.name(plan, "shared", "images", variant)
 
 
 def run_spec(plan, variant):
