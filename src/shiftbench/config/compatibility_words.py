@@ -1,7 +1,6 @@
 """Phrases for the words with which components declare what they fit.
 
-CONSTANTS: what a component may declare, and which kind of component does. The other tables are
-the words themselves; a user's own component may add words, which are shown as they are written.
+A user's own component may add words, which are shown as they are written.
 """
 
 from __future__ import annotations

@@ -63,13 +63,13 @@ class Given(NamedTuple):
 class Misfit(NamedTuple):
     """A component that does not fit its surroundings, with the declaration that it breaks.
 
-    word: a message (WRONG), the kind that it does not take (TAKES), what is missing (REQUIRES) or
-    what it refuses (REFUSES).
+    word: for the fact `takes` the kind that it does not take, for `requires` what is missing, for
+    `refuses` what it refuses; for `unsupported`, which is no fact, the reason with its remedy.
     """
 
     part: Part
     now: Given
-    constant: str
+    fact: str
     word: str
 
 

@@ -1,7 +1,7 @@
 """Components found by their file name, and described without being imported.
 
 A component `gaussian-mean` of the kind `learners` is the file methods/learners/gaussian_mean.py, of
-this package or of a user's own (`parts` checks those and adds them).
+this package or of a user's own (`user_components` checks those and adds them).
 What it says of itself, its Settings and its FACTS, is executed alone, since importing all
 components takes longer than checking a config; `load` imports a component, and nothing else does.
 """

@@ -44,8 +44,7 @@ def composed(path: str | Path, in_crate: bool = False) -> Composition:
 def checked(document: Document, label: str, in_crate: bool = False) -> Composition:
     """Return the composition of a config document, checked; ConfigError with all errors.
 
-    label: what error messages call it. in_crate: see `composed`. Raises ConfigError with all
-    errors.
+    label: what error messages call it. in_crate: see `composed`.
     """
     composition = _with_components(document, label, in_crate)
     config, issues = config_checks.check(composition.data)
