@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     signal that stopped it.
     """
     from shiftbench.cli import repair, user
-    from shiftbench.config import jobs
+    from shiftbench.config import jobs, result_paths
 
     if importlib.util.find_spec("snakemake") is None:
         raise extras.missing("run", "snakemake")
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     _exit_on(signals)
     config, notes = user.checked(options.config)
     number = len(config.studies)
-    results = Path("results") / options.config.stem
+    results = result_paths.of_config(options.config.stem)
     studies = f"{number} {'study' if number == 1 else 'studies'}"
     print(f"{options.config}: {studies}; results go to {results}", flush=True)
     for note in notes:
@@ -85,12 +85,14 @@ def _exit_on(signals: Iterable[int]) -> None:
 
 def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:
     """Make the pages; print the failed jobs, the place of the results and the time taken."""
+    from shiftbench.config import result_paths
+
     if failed:
         print(f"\n{len(failed)} {'job' if len(failed) == 1 else 'jobs'} failed:")
         print(*(f"  {one['job']}; its log: {one['log']}" for one in failed), sep="\n")
         print("Remove the cause and give the same command again; finished jobs do not run again.")
-    results = Path("results") / config.stem
-    if any(results.glob("studies/*/summary.csv")):
+    results = result_paths.of_config(config.stem)
+    if result_paths.finished(results):
         print("Making the results pages", flush=True)
         _write_pages(config, results)
         print(f"Results: {results / SITE / 'index.html'}")

@@ -153,19 +153,19 @@ def test(options: argparse.Namespace) -> int:
 
 def words(options: argparse.Namespace) -> None:
     """Print the times at which words change in a study's run, and their neighbours then."""
-    from shiftbench.config import config_file, specs
+    from shiftbench.config import config_file, result_paths, specs
     from shiftbench.evaluation.artefacts import _words
     from shiftbench.evaluation.scoring import results
 
     config = config_file.load(options.config)
     refuse_unknown("study", options.study, config.studies)
-    folder = options.results or Path("results") / options.config.stem
-    of_study = folder / "studies" / options.study
+    folder = options.results or result_paths.of_config(options.config.stem)
+    of_study = result_paths.study(folder, options.study)
     study = results.load(
         specs.scores(config, options.study) | {"title": ""},
-        of_study / "scores.zarr.zip",
-        of_study / "summary.csv",
-        [folder / "streams" / f"{name}.zarr.zip" for name in config.studies[options.study].streams],
+        of_study / result_paths.SCORES,
+        of_study / result_paths.SUMMARY,
+        [result_paths.stream(folder, name) for name in config.studies[options.study].streams],
     )
     print(_words.describe(study, options.words, options.learner, options.seed))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from shiftbench.config import bibliography, components, method_costs, method_needs
+from shiftbench.config import bibliography, components, method_costs, method_needs, result_paths
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library, YamlValue
@@ -150,7 +150,7 @@ def study(composition: Composition, config: Config, name: str, published: Path) 
         "budget": _budget(composition, name),
         "reduced": " ".join(planned.cuts.split()) or "nothing",
         "tuning": _tuning(planned),
-        "cost": _cost(published / path.stem / "studies" / name),
+        "cost": _cost(result_paths.study(published / path.stem, name)),
     }
     commands = {
         "run it": command(name, path),
@@ -206,9 +206,8 @@ def _cost(published: Path) -> str:
     """Return the core-hours of a study and of its trials; published: its folder there."""
     trials = published.with_name(published.name + TRIALS)
     hours = {
-        label: json.loads(path.read_text(encoding="utf-8")).get("core_hours")
+        label: result_paths.provenance(folder).get("core_hours")
         for label, folder in (("", published), (" of trials", trials))
-        if (path := folder / "provenance.json").is_file()
     }
     costs = [f"{number:.3g} core-hours{label}" for label, number in hours.items() if number]
     return f"{', '.join(costs)}, as published" if costs else "not published; see `shiftbench plan`"

@@ -11,12 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from shiftbench.config import claims, components, shared_warm_ups, specs, tuning, user_files
+from shiftbench.config import (
+    claims,
+    components,
+    result_paths,
+    shared_warm_ups,
+    specs,
+    tuning,
+    user_files,
+)
 from shiftbench.config.schema import Config, Resources
 from shiftbench.data.store import raw
 
 RAW = Path("data/raw")
-STORE = ".zarr.zip"
+STORE = result_paths.STORE
 TRIALS = tuning.TRIALS
 Block = tuple[int, int]
 
@@ -235,7 +243,7 @@ class _Plan:
                         name=f"warm-up {stream} {name} {block[0]}-{block[1]}",
                         study=study,
                         inputs=(self.store_of_stream(stream),),
-                        outputs=(store, _cost(store)),
+                        outputs=(store, result_paths.cost(store)),
                         make_spec=partial(specs.warm_up, self.config, study, stream, name, block),
                         resources=plan.resources(*methods),
                         priority=self.priority[study],
@@ -262,7 +270,7 @@ class _Plan:
                         study=study,
                         method=method,
                         inputs=tuple(inputs),
-                        outputs=(store, _cost(store)),
+                        outputs=(store, result_paths.cost(store)),
                         wanted=(store,),
                         make_spec=partial(specs.run, self.config, study, stream, method, block),
                         resources=plan.resources(method),
@@ -279,7 +287,7 @@ class _Plan:
             for method in plan.pipelines
             for block in self.config.blocks(study)
         )
-        names = (f"scores{STORE}", "summary.csv", "scores.csv")
+        names = (result_paths.SCORES, result_paths.SUMMARY, result_paths.SCORE_TABLE)
         outputs = tuple(self.of_study(study, name) for name in names)
         return Job(
             rule="summarise_study",
@@ -305,7 +313,7 @@ class _Plan:
                     wildcards=(study, stream, method),
                     name=f"choice of settings of {method} on {stream}",
                     study=study,
-                    inputs=(self.of_study(study + TRIALS, f"scores{STORE}"),),
+                    inputs=(self.of_study(study + TRIALS, result_paths.SCORES),),
                     outputs=output,
                     wanted=output,
                     make_spec=partial(specs.choice, self.config, study, stream, method),
@@ -318,8 +326,8 @@ class _Plan:
         first = next(filter(is_figure, plan.artefacts), next(iter(plan.artefacts), None))
         inputs = (
             *map(self.store_of_stream, plan.streams),
-            self.of_study(study, f"scores{STORE}"),
-            self.of_study(study, "summary.csv"),
+            self.of_study(study, result_paths.SCORES),
+            self.of_study(study, result_paths.SUMMARY),
         )
         for name in plan.artefacts:
             figure = is_figure(name)
@@ -341,7 +349,7 @@ class _Plan:
 
     def overview(self) -> Iterator[Job]:
         """Yield the ledger if a study judges a claim."""
-        folder = f"{self.results}/overview"
+        folder = f"{self.results}/{result_paths.OVERVIEW}"
         if judging := claims.judging(self.config):
             outputs = tuple(f"{folder}/ledger.{kind}" for kind in ("csv", "md", "svg", "png"))
             yield Job(
@@ -395,19 +403,21 @@ class _Plan:
         return LIGHT._replace(memory_mb=self.config.studies[study].memory_mb)
 
     def store_of_stream(self, name: str) -> str:
-        return f"{self.results}/streams/{name}{STORE}"
+        return str(result_paths.stream(self.results, name))
 
     def run(self, study: str, stream: str, method: str, block: Block) -> str:
-        return f"{self.results}/runs/{study}/{stream}/{method}/{block[0]}-{block[1]}{STORE}"
+        kind = result_paths.RUNS
+        return str(result_paths.seeds(self.results, kind, study, stream, method, block))
 
     def warm_up(self, study: str, stream: str, name: str, block: Block) -> str:
-        return f"{self.results}/warm-ups/{study}/{stream}/{name}/{block[0]}-{block[1]}{STORE}"
+        kind = result_paths.WARM_UPS
+        return str(result_paths.seeds(self.results, kind, study, stream, name, block))
 
     def choice(self, study: str, stream: str, method: str) -> str:
         return self.of_study(study + TRIALS, f"choices/{stream}/{method}.json")
 
     def of_study(self, study: str, name: str) -> str:
-        return f"{self.results}/studies/{study}/{name}"
+        return str(result_paths.study(self.results, study) / name)
 
 
 def is_figure(artefact: str) -> bool:
@@ -419,8 +429,3 @@ def _paths(named: dict[str, Path]) -> tuple[str, ...]:
     """Return the option with the paths of the user's files, of which a spec has only the names."""
     paths = [f"{key}={path}" for key, path in named.items()]
     return ("--files", *paths) if paths else ()
-
-
-def _cost(store: str) -> str:
-    """Return where the cost of a run stands, beside its store."""
-    return store.removesuffix(STORE) + ".cost.json"

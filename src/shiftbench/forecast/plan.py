@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from shiftbench.config import config_file as configs
-from shiftbench.config import jobs
+from shiftbench.config import jobs, result_paths
 from shiftbench.config.jobs import Job
 from shiftbench.config.library import Library, root
+from shiftbench.config.result_paths import PUBLISHED, RESULTS
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document, read
 from shiftbench.core import instructions
@@ -24,7 +24,6 @@ from shiftbench.forecast.estimate import Estimate, Estimator
 from shiftbench.forecast.lost_files import Lost
 from shiftbench.forecast.reasons import Reason
 
-RESULTS = Path("results")
 LEARNING = ("run_learner", "warm_up")
 LIGHT = Estimate(2.0, 2.0, 300 * 2**20, "light", "")
 """Cost of a job that learns nothing: mostly the start of its process."""
@@ -71,7 +70,7 @@ def make(path: Path, deep: bool = False) -> Plan:
 
     deep: read all files to find damaged ones, whatever their size and time.
     """
-    results = RESULTS / path.stem
+    results = result_paths.of_config(path.stem)
     config = configs.load(path)
     every = jobs.of_config(config, results, path.stem)
     lost = lost_files.find(every, results, deep)
@@ -118,17 +117,13 @@ def _shared(guess: Estimate, factor: float) -> Estimate:
 
 def published(name: str, study: str, runs: int) -> float:
     """Return the processor seconds of a study, if it was published with as many runs; else 0."""
-    try:
-        path = RESULTS / "published" / name / "studies" / study / "provenance.json"
-        origin = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        return 0.0
+    origin = result_paths.provenance(result_paths.study(result_paths.published(name), study))
     return 3600 * origin.get("core_hours", 0.0) if origin.get("runs") == runs else 0.0
 
 
 def estimator() -> Estimator:
     """Return an estimator from all results that lie here, and from published ones."""
-    folders = [*RESULTS.glob("[!.]*"), *RESULTS.glob("published/*")]
+    folders = [*RESULTS.glob("[!.]*"), *RESULTS.glob(f"{PUBLISHED}/*")]
     known = records.collect(path for path in sorted(folders) if path.is_dir())
     return Estimator(known, instructions.processor())
 

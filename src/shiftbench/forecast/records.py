@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.config import jobs, spec_files
+from shiftbench.config import result_paths, spec_files
 from shiftbench.forecast import cost_model
 
-COST = ".cost.json"
-"""Ending of the file with the cost of a run, beside its store."""
 TABLE = "costs.csv"
-KINDS = ("runs", "warm-ups")
+COST = result_paths.COST
+KINDS = (result_paths.RUNS, result_paths.WARM_UPS)
 
 
 class Record(NamedTuple):
@@ -51,7 +50,7 @@ def collect(results: Iterable[Path]) -> list[Record]:
     found: list[Record] = []
     for folder in results:
         found += of_study(folder, "*")
-        for table in sorted(folder.glob(f"studies/*/{TABLE}")):
+        for table in sorted(folder.glob(f"{result_paths.STUDIES}/*/{TABLE}")):
             found += _published(table)
     return found
 
@@ -119,7 +118,7 @@ def amount(spec: Mapping[str, Any]) -> float:
 
 def _of(path: Path) -> Iterator[Record]:
     """Yield the record of a finished run; nothing if its store is missing or old."""
-    store = path.with_name(path.name.removesuffix(COST) + jobs.STORE)
+    store = path.with_name(path.name.removesuffix(COST) + result_paths.STORE)
     try:
         yield of_spec(_spec(store), json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):

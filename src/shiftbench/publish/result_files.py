@@ -11,18 +11,18 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import jobs
+from shiftbench.config import jobs, result_paths
 from shiftbench.data.store import checksum, manifest
 from shiftbench.forecast import records
 from shiftbench.publish import store_metadata
 
 CHECKSUMS = "SHA256SUMS"
-PROVENANCE = "provenance.json"
+PROVENANCE = result_paths.PROVENANCE
 VERIFIED = "verified"
 """Key of the provenance with the runs that were computed again later, see `verify`."""
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Published files below studies/STUDY: those that are small, and those that people look at."""
-RUNS, WARM_UPS = "runs", "warm-ups"
+RUNS, WARM_UPS = result_paths.RUNS, result_paths.WARM_UPS
 NONE: frozenset[Path] = frozenset()
 OVERVIEW = "overview"
 """Part of the results, beside the studies, with the files about all of them."""
@@ -139,8 +139,7 @@ def origins(results: Path) -> list[dict[str, Any]]:
 
 def origin(study: Path) -> dict[str, Any]:
     """Return the published provenance of a study, by its folder; empty without it."""
-    path = study / PROVENANCE
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return result_paths.provenance(study)
 
 
 def verified(origin: dict[str, Any]) -> str:

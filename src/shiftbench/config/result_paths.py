@@ -1,0 +1,84 @@
+"""The layout of a folder of results: results/CONFIG, or results/published/CONFIG.
+
+The second has the studies and the overview of the first, each with its provenance, and of these
+only small files.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from shiftbench.core.errors import UserError
+
+RESULTS = Path("results")
+PUBLISHED = "published"
+STORE = ".zarr.zip"
+COST = ".cost.json"
+"""Ending of the file with the cost of a run or warm-up, beside its store."""
+STUDIES, STREAMS, RUNS, WARM_UPS, OVERVIEW = "studies", "streams", "runs", "warm-ups", "overview"
+SCORES, SUMMARY, SCORE_TABLE = f"scores{STORE}", "summary.csv", "scores.csv"
+"""Files of a study: all scores, their means, and a row for each score."""
+PROVENANCE = "provenance.json"
+
+
+def of_config(name: str) -> Path:
+    """Return the folder of what a run of a config makes."""
+    return RESULTS / name
+
+
+def published(name: str) -> Path:
+    """Return the folder of the published results of a config."""
+    return RESULTS / PUBLISHED / name
+
+
+def study(results: Path | str, name: str) -> Path:
+    """Return the folder of a study."""
+    return Path(results, STUDIES, name)
+
+
+def finished(results: Path) -> list[str]:
+    """Return the names of the studies that have a summary."""
+    return sorted(path.parent.name for path in results.glob(f"{STUDIES}/*/{SUMMARY}"))
+
+
+def stream(results: Path | str, name: str) -> Path:
+    """Return the store of a stream."""
+    return Path(results, STREAMS, f"{name}{STORE}")
+
+
+def seeds(
+    results: Path | str, kind: str, study: str, stream: str, name: str, block: tuple[int, int]
+) -> Path:
+    """Return the store of a run or a warm-up.
+
+    kind: RUNS or WARM_UPS. name: of the method, or of the warm-up. block: first and last seed.
+    """
+    return Path(results, kind, study, stream, name, f"{block[0]}-{block[1]}{STORE}")
+
+
+def cost(store: str) -> str:
+    """Return where the cost of a run or a warm-up stands, beside its store."""
+    return store.removesuffix(STORE) + COST
+
+
+def provenance(study: Path) -> dict[str, Any]:
+    """Return the published provenance of a study, by its folder; empty without it.
+
+    UserError where the file is damaged.
+    """
+    path = study / PROVENANCE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except ValueError as error:
+        raise UserError(_damaged(path, str(error))) from None
+    if not isinstance(found, dict):
+        raise UserError(_damaged(path, "it holds no object"))
+    return found
+
+
+def _damaged(path: Path, why: str) -> str:
+    return f"{path}: no provenance ({why}); restore the file, or publish its study again"
