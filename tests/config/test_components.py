@@ -35,7 +35,7 @@ def test_constants() -> None:
 
 
 def test_no_file_of_the_package_looks_like_a_test() -> None:
-    assert not [*checkout.PACKAGE.rglob("test_*.py"), *components.PACKAGE.rglob("*_test.py")]
+    assert not [*checkout.PACKAGE.rglob("test_*.py"), *checkout.PACKAGE.rglob("*_test.py")]
 
 
 def test_unknown_name() -> None:
