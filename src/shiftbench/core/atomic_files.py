@@ -29,8 +29,7 @@ def write(path: Path, text: str) -> None:
     scratch = path.with_name(f".{path.name}.{os.urandom(6).hex()}.new")
     try:
         # Not by tempfile, whose files other users cannot read.
-        with scratch.open("x", encoding="utf-8") as file:
-            file.write(text)
+        scratch.write_text(text, encoding="utf-8")
         os.replace(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)
