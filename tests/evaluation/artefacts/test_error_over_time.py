@@ -65,7 +65,7 @@ def test_run_lengths_of_rows_have_no_line_where_tasks_have_several_rows(monkeypa
         raise segmentation.RowsCounted("several rows a task")
 
     monkeypatch.setattr(segmentation, "inferred", refused)
-    so_far, in_windows = error_over_time.draw(study).get_axes()
+    so_far, _ = error_over_time.draw(study).get_axes()
     assert len(so_far.get_lines()) >= len(study.learners)
 
 
