@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,14 @@ from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 from shiftbench.forecast import plan
-from shiftbench.publish import crate, crate_files, crate_plan, recompute, store_checks
+from shiftbench.publish import (
+    crate,
+    crate_files,
+    crate_plan,
+    leaderboard_entries,
+    recompute,
+    store_checks,
+)
 from shiftbench.publish.recompute import Sample
 from tests import job_calls
 from tests.publish import crate_mutations, hostile_crates
@@ -252,3 +259,27 @@ def _outcome(
         return "traceback"
     right = mutation.harmless or hostile_crates.same_meaning(folder, original)
     return "verified rightly" if right else "accepted wrongly"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text.replace(b",seed,", b",block,"), "no column seed"),
+        (lambda text: text + text.splitlines(keepends=True)[-1], "the same labels"),
+        (lambda text: b'{"scores": []}', "no column"),
+        (lambda text: bytes(range(256)) * 8, "is not a table of scores"),
+    ],
+    ids=["a missing column", "a doubled row", "not CSV", "binary"],
+)
+def test_the_leaderboard_names_a_damaged_table_of_scores(
+    honest: Path, tmp_path: Path, change: Callable[[bytes], bytes], reason: str
+) -> None:
+    """Without the stream the scores are not computed again, and are read as they are."""
+    folder = hostile_crates.copy(honest, tmp_path / "crate")
+    (folder / hostile_crates.STREAM).unlink()
+    table = folder / hostile_crates.SCORES
+    hostile_crates.write(table, change(table.read_bytes()))
+    hostile_crates.seal(folder)
+    with pytest.raises(UserError, match=f"{table} is not a table of scores") as error:
+        leaderboard_entries.read(folder)
+    assert reason in str(error.value) and "restore it" in str(error.value)

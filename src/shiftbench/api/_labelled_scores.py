@@ -5,13 +5,13 @@ A row of a study is a `learner`, since `.sel(method=...)` of xarray means someth
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from shiftbench.config import components
+from shiftbench.evaluation.scoring import tidy_files
 
-DIMENSIONS = ("stream", "learner", "metric", "seed")
+DIMENSIONS = tidy_files.DIMENSIONS
 
 
 def of_tree(tree: xr.DataTree) -> xr.Dataset:
@@ -23,14 +23,7 @@ def of_tree(tree: xr.DataTree) -> xr.Dataset:
 
 def of_table(table: pd.DataFrame, study: str) -> xr.Dataset:
     """Return score and status of a study's scores.csv; a run that is not there has status ""."""
-    order = {name: pd.unique(table[name]).astype(str) for name in DIMENSIONS[:3]}
-    order["seed"] = np.sort(table["seed"].unique())
-    cube = table.set_index(list(DIMENSIONS))["score"].to_xarray().reindex(order)
-    status = table.drop_duplicates(["stream", "learner", "seed"])
-    words = status.set_index(["stream", "learner", "seed"])["status"].to_xarray()
-    labels = {name: values for name, values in order.items() if name != "metric"}
-    filled = words.reindex(labels, fill_value="").fillna("").astype(str)
-    return _described(xr.Dataset({"score": cube, "status": filled}, attrs={"study": study}))
+    return _described(tidy_files.cube(table).assign_attrs(study=study))
 
 
 def _described(scores: xr.Dataset) -> xr.Dataset:

@@ -11,11 +11,10 @@ import xarray as xr
 
 from shiftbench.api import _labelled_scores
 from shiftbench.api.arguments import file_path, text
-from shiftbench.config.compatibility_words import listed
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.scoring.tidy import COLUMNS
+from shiftbench.evaluation.scoring import tidy_files
 
 CUBE, TABLE = "scores.zarr.zip", "scores.csv"
 
@@ -76,39 +75,11 @@ class Results:
         return _labelled_scores.of_table(self._table(name), name)
 
     def _table(self, name: str) -> pd.DataFrame:
-        path = self.folder / "studies" / name / TABLE
-        texts = dict.fromkeys(("study", "stream", "learner", "method", "metric", "status"), str)
-        try:
-            # A learner may be called "nan"; only a score may be missing.
-            table = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"score": [""]})
-        except ValueError as error:  # of pandas, or another encoding
-            raise _damaged(path, str(error)) from None
-        _refuse_damaged(path, table)
-        return table
+        return tidy_files.read(self.folder / "studies" / name / TABLE)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.studies[:8]) + (", ..." if len(self.studies) > 8 else "")
         return f"<results of {len(self.studies)} studies in {self.folder}: {shown}>"
-
-
-def _refuse_damaged(path: Path, table: pd.DataFrame) -> None:
-    """Raise UserError for a table that lacks a column, a number or a row, or has a row twice."""
-    if lacking := [name for name in COLUMNS if name not in table]:
-        raise _damaged(path, f"no column {listed(lacking)}")
-    if table.empty:
-        raise _damaged(path, "no row")
-    for name in ("seed", "score"):
-        numbers = pd.to_numeric(table[name], errors="coerce")
-        wrong = numbers % 1 != 0 if name == "seed" else numbers.isna() & table[name].notna()
-        if wrong.any():
-            text = f'"{table[name][wrong].iloc[0]}" is not a {"whole " * (name == "seed")}number'
-            raise _damaged(path, f'line {wrong.argmax() + 2}, column "{name}": {text}')
-    if (twice := table.duplicated([*_labelled_scores.DIMENSIONS])).any():
-        raise _damaged(path, f"line {int(twice.argmax()) + 2}: a line above has the same labels")
-
-
-def _damaged(path: Path, reason: str) -> UserError:
-    return UserError(f"{path} is not a table of scores ({reason}); restore it")
 
 
 def load(folder: str | Path) -> Results:

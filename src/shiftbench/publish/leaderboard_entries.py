@@ -17,6 +17,7 @@ import pandas as pd
 from shiftbench.config import components, jobs
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.forecast import plan
 from shiftbench.publish import (
     crate,
@@ -149,7 +150,7 @@ def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) ->
     study, stream, learner = place
     store = folder / crate.STREAMS / f"{stream}{jobs.STORE}"
     code = store_metadata.spec(store)["code"] if store.exists() else ""
-    rows = pd.read_csv(result_files.study_folder(folder, study) / "scores.csv")
+    rows = tidy_files.read(result_files.study_folder(folder, study) / "scores.csv")
     scores = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]
     trials = result_files.study_folder(folder, study + TRIALS)
     choice = trials / "choices" / stream / f"{learner}.json"

@@ -24,13 +24,13 @@ from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.scoring import summarise, tidy
+from shiftbench.evaluation.scoring import summarise, tidy, tidy_files
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.publish import result_files, study_copy, verify
 from shiftbench.publish.recompute import Again, Candidate
 from shiftbench.runtime import cached_jobs
 
-KEY = ["stream", "learner", "metric", "seed"]
+KEY = [*tidy_files.DIMENSIONS]
 
 
 class PublishedRun(NamedTuple):
@@ -177,16 +177,9 @@ class PublishedResults:
     def _scores(self, study: str) -> pd.DataFrame:
         """Return the published scores and statuses of a study by stream, learner, metric, seed."""
         path = result_files.study_folder(self.folder, study) / "scores.csv"
-        try:
-            rows = pd.read_csv(path, dtype={"score": str}, keep_default_na=False)
-            rows["score"] = [float(text or "nan") for text in rows["score"]]
-            if rows.duplicated(KEY).any():
-                raise ValueError("it has a score twice")
-            return rows.set_index(KEY)[["score", "status"]]
-        except FileNotFoundError:
-            raise UserError(f"{path}: is missing; publish the study again") from None
-        except (OSError, KeyError, ValueError) as error:
-            raise UserError(f"{path}: not a table of scores ({error})") from None
+        if not path.exists():
+            raise UserError(f"{path}: is missing; publish the study again")
+        return tidy_files.read(path).set_index(KEY)[["score", "status"]]
 
 
 def record(results: Path, study: str, found: Again, planned: int, by: Verifier) -> None:

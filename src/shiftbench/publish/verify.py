@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.publish import result_files
 
 VERDICTS = ("identical", "rounding", "interval", "different")
@@ -139,13 +140,9 @@ def of_scores(ours: Path, reference: Path) -> str:
 
 def _scores(path: Path) -> pd.Series:
     """Return the scores by all other columns of a table, sorted."""
-    try:
-        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-        others = [name for name in rows.columns if name != "score"]
-        scores = rows.set_index(others)["score"].sort_index()
-        return scores.map(lambda text: float(text or "nan"))
-    except (KeyError, ValueError) as error:
-        raise UserError(f"{path}: not a table of scores ({error})") from None
+    rows = tidy_files.read(path)
+    others = [name for name in rows.columns if name != "score"]
+    return rows.set_index(others)["score"].sort_index()
 
 
 def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:

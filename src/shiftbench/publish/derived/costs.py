@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.config.tuning import TRIALS
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.publish import result_files
 
 SEEDS = 20
@@ -64,7 +65,7 @@ def _row(study: Path) -> Iterator[dict[str, Any]]:
     origin, scores = result_files.origin(study), study / "scores.csv"
     if "core_hours" not in origin or not scores.exists():
         return
-    seeds = pd.read_csv(scores)["seed"].nunique()
+    seeds = tidy_files.read(scores)["seed"].nunique()
     of_trials = result_files.origin(study.with_name(study.name + TRIALS))
     trials = of_trials.get("core_hours", float("nan"))
     own = origin["core_hours"]

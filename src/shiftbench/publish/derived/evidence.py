@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import comparison, ranking, units
+from shiftbench.evaluation.scoring import comparison, ranking, tidy_files, units
 from shiftbench.publish.derived import tables
 from shiftbench.publish.derived.clocks import PairedLead
 
@@ -178,7 +178,8 @@ class PublishedResults:
         }
 
     def _scores(self, study: str) -> dict[tuple[str, str], Scores]:
-        return tables.by_metric(tables.cube(tables.scores(self.study_folder(study))))
+        rows = tidy_files.read(self.study_folder(study) / "scores.csv")
+        return tables.by_metric(tidy_files.cube(rows))
 
 
 def number(value: float, row: Evidence) -> str:

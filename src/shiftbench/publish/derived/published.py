@@ -14,6 +14,7 @@ import pandas as pd
 from shiftbench.config.tuning import TRIALS
 from shiftbench.evaluation import figure_style, table_files
 from shiftbench.evaluation.overview import ledger, ranks
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.publish.derived import costs
 
 
@@ -63,4 +64,4 @@ def tuned_scores(published: Path) -> pd.DataFrame:
         if path.parent.with_name(path.parent.name + TRIALS).is_dir()
     ]
     columns = ["study", "stream", "method", "metric", "score"]
-    return pd.concat(map(pd.read_csv, tuned)) if tuned else pd.DataFrame(columns=columns)
+    return pd.concat(map(tidy_files.read, tuned)) if tuned else pd.DataFrame(columns=columns)

@@ -20,7 +20,7 @@ from shiftbench.config import components, paper_training, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
 from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import results
+from shiftbench.evaluation.scoring import results, tidy_files
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
@@ -93,7 +93,7 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
     """
     published = [path.stem for path in sorted(study.glob("tables/*.csv"))]
     names = [name for name in published if name in FROM_SCORES]
-    of_study = cube(scores(study)) if names else xr.Dataset()
+    of_study = tidy_files.cube(tidy_files.read(study / "scores.csv")) if names else xr.Dataset()
     for name in names:
         results_of = _results(study, config, name, of_study)
         module = components.load("artefacts", name)
@@ -130,21 +130,6 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
         published_shares=_published_shares(study, claims),
         by_metric=values,
     )
-
-
-def scores(study: Path) -> pd.DataFrame:
-    """Return the committed scores of a study, as rows of `scoring.tidy`."""
-    path = study / "scores.csv"
-    return pd.read_csv(path, keep_default_na=False, na_values={"score": [""]})
-
-
-def cube(rows: pd.DataFrame) -> xr.Dataset:
-    """Return score and status over stream, learner, metric, seed, from rows of `scoring.tidy`."""
-    axes = ["stream", "learner", "metric", "seed"]
-    labels = {name: rows[name].unique() for name in axes}
-    arrays = rows.set_index(axes)[["score", "status"]].to_xarray().reindex(labels)
-    status = arrays["status"].isel(metric=0, drop=True).fillna("").astype(str)
-    return xr.Dataset({"score": arrays["score"].astype(float), "status": status})
 
 
 def by_metric(scores: xr.Dataset) -> dict[tuple[str, str], dict[str, np.ndarray]]:

@@ -24,6 +24,7 @@ from shiftbench.config.library import OURS, Library
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.evaluation.scoring.summarise import COLUMNS
 from shiftbench.publish import result_files, study_copy
 
@@ -89,7 +90,7 @@ class SiteStudy:
     def scores(self) -> pd.DataFrame | None:
         """Score of every seed; None if they are not published."""
         path = self.folder / "scores.csv"
-        return pd.read_csv(path) if path.exists() else None
+        return tidy_files.read(path) if path.exists() else None
 
     @property
     def streams(self) -> list[str]:
