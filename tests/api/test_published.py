@@ -86,7 +86,7 @@ DAMAGED = {
     '"score": "high" is not a number': f"{HEAD}\n{ROW}\n{ROW.replace('1.0', 'high')}",
     'line 2, column "seed": "x" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', 'x,1.0')}",
     'column "seed": ".5" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', '.5,1.0')}",
-    "line 3: a line above has the same labels": f"{HEAD}\n{ROW}\n{ROW}",
+    "line 3: a line above has the same stream, learner, metric and seed": f"{HEAD}\n{ROW}\n{ROW}",
     "codec": f"{HEAD}\n{ROW}\xe4",
     "Expected 8 fields": f"{HEAD}\n{ROW}\n{ROW},1,2",
 }

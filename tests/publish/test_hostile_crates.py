@@ -265,7 +265,10 @@ def _outcome(
     ("change", "reason"),
     [
         (lambda text: text.replace(b",seed,", b",block,"), "no column seed"),
-        (lambda text: text + text.splitlines(keepends=True)[-1], "the same labels"),
+        (
+            lambda text: text + text.splitlines(keepends=True)[-1],
+            "a line above has the same",
+        ),
         (lambda text: b'{"scores": []}', "no column"),
         (lambda text: bytes(range(256)) * 8, "is not a table of scores"),
     ],

@@ -133,7 +133,7 @@ def test_a_score_that_is_not_published_or_twice_is_found(project, called, capsys
     assert "different, not published: 1 scores, the first log_predictive of seed 3" in said
     edit(project, "toy", "scores.csv", lambda text: "".join([*lines, lines[-1]]))
     assert verify("--study", "toy") == 2
-    assert "a line above has the same labels" in capsys.readouterr().err
+    assert "a line above has the same stream, learner, metric and seed" in capsys.readouterr().err
 
 
 def test_learners_that_the_config_no_longer_has_are_named(project, called, capsys):

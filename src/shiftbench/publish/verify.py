@@ -26,14 +26,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import tidy_files
+from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files
 
 VERDICTS = ("identical", "rounding", "interval", "different")
 """From best to worst."""
 ROUNDING = 1e-5
 """Relative difference: a hundred times the precision of 32 bits, in which networks learn."""
-KEY = ["stream", "learner", "metric"]
+KEY = [*summary_files.KEY]
 SPREADS = ["sd", "ci_low", "ci_high"]
 FACTS = ["n", "published", "status"]
 
@@ -121,9 +121,10 @@ def _of_study(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]
 def of_numbers(ours: Path, reference: Path, study: str) -> list[ComparedItem]:
     """Compare the summaries of a study. Raises UserError if a file is not a summary."""
     summaries = [
-        result_files.study_folder(side, study) / "summary.csv" for side in (ours, reference)
+        summary_files.read(result_files.study_folder(side, study) / "summary.csv").set_index(KEY)
+        for side in (ours, reference)
     ]
-    return list(_numbers(study, *map(_summary, summaries)))
+    return list(_numbers(study, *summaries))
 
 
 def of_scores(ours: Path, reference: Path) -> str:
@@ -157,16 +158,6 @@ def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator
     for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
         yield ComparedItem(study, name, *_present(name, mine, theirs), verdict)
-
-
-def _summary(path: Path) -> pd.DataFrame:
-    try:
-        # Read as text and parsed by Python: pandas may differ in the last digit.
-        rows = pd.read_csv(path, dtype=str, keep_default_na=False).set_index(KEY)
-        numbers = rows[["mean", *SPREADS]].map(lambda text: float(text or "nan"))
-        return numbers.join(rows[FACTS])
-    except (KeyError, ValueError) as error:
-        raise UserError(f"{path}: not a summary of this workflow ({error})") from None
 
 
 def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterator[ComparedItem]:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import summarise
 from shiftbench.publish.derived import findings, pages, statements
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
 from tests.checkout import PUBLISHED, ROOT
@@ -44,8 +45,10 @@ def published(tmp_path: Path) -> PublishedResults:
         for seed in range(5)
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(study / "scores.csv", index=False)
-    summary = {"stream": "digits", "learner": "strong", "metric": "accuracy", "published": 0.94}
-    pd.DataFrame([summary]).to_csv(study / "summary.csv", index=False)
+    summary = {"study": "one", "stream": "digits", "learner": "strong", "metric": "accuracy"}
+    summary |= {"mean": MEANS["strong"], "n": 5, "published": 0.94, "status": "5 of 5 runs"}
+    table = pd.DataFrame([summary], columns=list(summarise.COLUMNS))
+    table.to_csv(study / "summary.csv", index=False)
     choices = tmp_path / "mine/studies/one-tuning/choices/digits"
     choices.mkdir(parents=True)
     for method in MEANS:

@@ -15,8 +15,14 @@ from shiftbench.config import provenance
 from shiftbench.config.claim_schema import Claim
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_groups, zarr_zip
-from shiftbench.evaluation.scoring import calibration, caption_notes, paper_numbers, units
-from shiftbench.evaluation.scoring.summarise import COLUMNS, covered, failures, succeeded
+from shiftbench.evaluation.scoring import (
+    calibration,
+    caption_notes,
+    paper_numbers,
+    summary_files,
+    units,
+)
+from shiftbench.evaluation.scoring.summarise import covered, failures, succeeded
 
 STORE_SUFFIX = ".zarr.zip"
 
@@ -215,7 +221,7 @@ def load(
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),
         scores=zarr_groups.Groups(scores),
-        summary=_summary(summary),
+        summary=summary_files.read(summary),
         streams=stores,
     )
 
@@ -224,17 +230,6 @@ def claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
     """Return a claim of a spec, with its streams."""
     claim = {key: value for key, value in entry.items() if key != "streams"}
     return Claim.model_validate(claim), entry["streams"]
-
-
-def _summary(path: Path) -> pd.DataFrame:
-    remedy = "Delete the file and start the workflow again, which writes it."
-    try:
-        table = pd.read_csv(path)
-    except ValueError as error:  # of pandas, or another encoding
-        raise UserError(f"{path} is not a summary of a study ({error}). {remedy}") from None
-    if missing := [name for name in COLUMNS if name not in table]:
-        raise UserError(f"{path}: the summary lacks the column {missing[0]}. {remedy}")
-    return table
 
 
 def _dataset(scores: xr.DataTree | zarr_groups.Groups, path: str) -> xr.Dataset:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
 
 import numpy as np
-import pandas as pd
 
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.evaluation.scoring import ranking, statistics, summary_files
 from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.statistics import Interval
 from shiftbench.publish.derived import clocks
@@ -130,7 +129,7 @@ def _no_better_than_clock(published: PublishedResults, row: Evidence) -> Answer:
 
 
 def _paper(published: PublishedResults, row: Evidence) -> Answer:
-    table = pd.read_csv(published.study_folder(row.study) / "summary.csv")
+    table = summary_files.read(published.study_folder(row.study) / "summary.csv")
     rows = table[(table["learner"] == row.paper) & (table["metric"] == row.metric)]
     rows = rows[[fnmatch(name, row.streams) for name in rows["stream"]]]
     if len(rows) != 1 or rows["published"].isna().any():

@@ -20,7 +20,7 @@ from shiftbench.config import components, paper_training, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
 from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import results, tidy_files
+from shiftbench.evaluation.scoring import results, summary_files, tidy_files
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
@@ -123,7 +123,7 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
         claims=claims,
         cells=spec.get("cells") or {},
         scores=xr.DataTree.from_dict({"/scores": scores}),
-        summary=pd.read_csv(study / "summary.csv"),
+        summary=summary_files.read(study / "summary.csv"),
         streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         config=config,

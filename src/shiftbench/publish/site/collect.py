@@ -24,11 +24,9 @@ from shiftbench.config.library import OURS, Library
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
-from shiftbench.evaluation.scoring import tidy_files
-from shiftbench.evaluation.scoring.summarise import COLUMNS
+from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files, study_copy
 
-WITHHELD = r"^withheld: (.*), less than .*$"
 Row = Mapping[str, Any]
 """A row of a summary, by column."""
 
@@ -69,16 +67,7 @@ class SiteStudy:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """Table of means. Raises UserError if the file is not a summary."""
-        path = self.folder / "summary.csv"
-        table = pd.read_csv(path, keep_default_na=True)
-        # Summaries published before this column existed lack it.
-        table["published_note"] = table.get("published_note", pd.Series(dtype=object))
-        if missing := [name for name in COLUMNS if name not in table]:
-            raise UserError(f"{path}: not a summary of this workflow, without {missing[0]}")
-        table = table.astype({"published_note": object}).fillna({"published_note": ""})
-        # Older summaries say "withheld: 0.01 of the paper's training, less than 0.05".
-        notes = table["published_note"].str.replace(WITHHELD, r"\1", regex=True)
-        return table.assign(published_note=notes)
+        return summary_files.read(self.folder / "summary.csv")
 
     @cached_property
     def rows(self) -> dict[tuple[str, str, str], Row]:
