@@ -136,5 +136,5 @@ def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> Non
 
 def test_what_is_no_table_of_claims_is_named(known, tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match=r"claims\.csv: the table of claims lacks the column claim"):
+    with pytest.raises(UserError, match=r"claims\.csv is not a table of claims \(no column claim"):
         ledger.collect(known, {("cpu", "one"): tmp_path / "claims.csv"})

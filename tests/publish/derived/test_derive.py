@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.config import components, config_file, json_schema, reference
+from shiftbench.evaluation.artefacts import claims
 from shiftbench.publish import result_files
 from shiftbench.publish.derived import derive, tables
 from tests.checkout import PUBLISHED, ROOT
@@ -135,8 +136,9 @@ def a_claim(name: str, *methods: str) -> SimpleNamespace:
 
 def test_published_shares_are_known_of_published_claims_alone(tmp_path) -> None:
     (tmp_path / "tables").mkdir()
-    rows = "old,digits,0.5\nunknown,digits,\n"
-    (tmp_path / "tables/claims.csv").write_text(f"claim,stream,share\n{rows}")
+    rows = [{"claim": "old", "stream": "digits", "share": 0.5}, {"claim": "unknown"}]
+    table = pd.DataFrame(rows, columns=list(claims.COLUMNS)).fillna({"stream": "digits"})
+    table.to_csv(tmp_path / "tables/claims.csv", index=False)
     found = [(a_claim(*one), ["digits"]) for one in (("old", "a"), ("unknown", "b"), ("new", "c"))]
     assert tables._published_shares(tmp_path, found) == {("f1", "digits", "a"): 0.5}
 

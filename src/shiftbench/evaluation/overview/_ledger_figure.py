@@ -30,9 +30,8 @@ BAR = 0.46
 
 
 @figure_style.styled
-def draw(rows: pd.DataFrame, foot: str) -> Figure:
-    """Draw the verdicts on the claims of each paper, of rows of `ledger.collect`."""
-    counts = by_paper(rows)
+def draw(counts: pd.DataFrame, foot: str) -> Figure:
+    """Draw the number of claims of each paper by verdict; counts: of `ledger.by_paper`."""
     figure = figure_style.figure(BAR * len(counts) + 1.3, foot)
     axes = figure.subplots()
     left = np.zeros(len(counts))
@@ -52,15 +51,8 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
     return figure
 
 
-def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Count the claims of each paper [paper, verdict] in the papers' order; checks do not count."""
-    claims = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
-    counts = claims.groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
-    return counts.reindex(index=rows["paper"].unique(), columns=list(STYLES), fill_value=0)
-
-
 def message(counts: pd.DataFrame) -> str:
-    """Say how many claims are reproduced of those that could be judged; counts: of `by_paper`."""
+    """Say how many claims are reproduced of those that could be judged; counts: as of `draw`."""
     total = counts.sum()
     judged = total.sum() - total[[*verdicts.NO_VERDICT]].sum()
     if not judged:

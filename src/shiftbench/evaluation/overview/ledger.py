@@ -14,11 +14,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography
-from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style, table_files
 from shiftbench.evaluation.artefacts import claims
 from shiftbench.evaluation.overview import _ledger_figure
-from shiftbench.evaluation.scoring import verdicts
+from shiftbench.evaluation.scoring import checked_tables, verdicts
 
 FIGURES = (".png", ".svg")
 COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
@@ -32,13 +31,36 @@ def collect(
     tables: the CSV file of each config and study. UserError for a file that is not
     such a table.
     """
-    judged = [row for source, path in tables.items() for row in _read(path, *source)]
+    judged = [row for source, path in tables.items() for row in _of_study(path, *source)]
     rows = [
         row
         for claim in claims
         for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return a study's table of claims, tables/claims.csv, as texts with `claims.COLUMNS`.
+
+    UserError for a file that is not such a table.
+    """
+    return checked_tables.read(path, "a table of claims", claims.COLUMNS)
+
+
+def by_claim(rows: pd.DataFrame) -> pd.Series:
+    """Return the one verdict on each claim [paper, claim], over the studies that judge it.
+
+    rows: of `collect`, or some of them.
+    """
+    return rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
+
+
+def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
+    """Count the claims of each paper [paper, verdict] in the papers' order; checks do not count."""
+    counts = by_claim(rows).groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
+    kinds = list(_ledger_figure.STYLES)
+    return counts.reindex(index=rows["paper"].unique(), columns=kinds, fill_value=0)
 
 
 def write(
@@ -60,11 +82,11 @@ def write(
 
 def caption(rows: pd.DataFrame) -> str:
     """Return a caption with the number of verdicts of each kind, by row and by claim."""
-    by_row, by_claim = counted(rows), _ledger_figure.by_paper(rows).sum().to_dict()
+    of_row, of_claim = counted(rows), by_paper(rows).sum().to_dict()
     checks = rows[rows["verdict"].isin(verdicts.CHECKED.values())]
     return (
         f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
-        f"{_configs(rows)}, by row: {_words(by_row)}; by claim: {_words(by_claim)}. A claim has a "
+        f"{_configs(rows)}, by row: {_words(of_row)}; by claim: {_words(of_claim)}. A claim has a "
         "row for each study and stream that judges it; by claim it counts once, as mixed where "
         "rows at a sufficient budget differ. Checks, which are proved or hold by definition, are "
         f"not counted: {(checks['verdict'] == verdicts.CHECKED[verdicts.REPRODUCED]).sum()} of "
@@ -75,7 +97,7 @@ def caption(rows: pd.DataFrame) -> str:
 
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw a bar for each paper, with the number of its claims by verdict."""
-    return _ledger_figure.draw(rows, caption(rows))
+    return _ledger_figure.draw(by_paper(rows), caption(rows))
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
@@ -97,14 +119,8 @@ def _configs(rows: pd.DataFrame) -> str:
     return f"config{'s' * (len(names) > 1)} {', '.join(names)}" if names else "no config"
 
 
-def _read(path: Path, config: str, study: str) -> Iterator[dict[str, Any]]:
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if missing := [name for name in claims.COLUMNS if name not in table]:
-        raise UserError(
-            f"{path}: the table of claims lacks the column {missing[0]}; delete the file and start"
-            " the workflow again"
-        )
-    for row in table.to_dict("records"):
+def _of_study(path: Path, config: str, study: str) -> Iterator[dict[str, Any]]:
+    for row in read(path).to_dict("records"):
         yield row | {"config": config, "study": study}
 
 

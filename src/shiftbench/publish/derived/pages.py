@@ -18,6 +18,7 @@ import yaml
 from shiftbench.config import bibliography
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.derived import findings, which_method
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
@@ -120,9 +121,7 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
     alone: short names of the papers that have a line each, all others sharing one; empty for all.
     """
     rows = published.ledger()
-    judged = (
-        rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
-    )
+    judged = ledger.by_claim(rows).reset_index()
     kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
     lines = []
     for paper, of_line in _groups([*dict.fromkeys(rows["paper"])], alone).items():

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from shiftbench.config import components, paper_training, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
 from shiftbench.evaluation import table_files
+from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import results, summary_files, tidy_files
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -177,7 +177,7 @@ def _published_shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str
     path = study / "tables" / "claims.csv"
     if not path.exists():
         return {}
-    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = ledger.read(path)
     keys = zip(rows["claim"], rows["stream"], strict=True)
     published = dict(zip(keys, rows["share"], strict=True))
     shares: dict[tuple[str, str, str], float] = {}

@@ -15,8 +15,8 @@ import pandas as pd
 from shiftbench.config import claims
 from shiftbench.config.claim_schema import Finding
 from shiftbench.config.library import Library
+from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import units, verdicts
-from shiftbench.publish.site import verdict_counts
 from shiftbench.publish.site.collect import Results
 from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 
@@ -85,12 +85,13 @@ def tables(rows: pd.DataFrame) -> list[PaperTable]:
 
 def summary(rows: pd.DataFrame) -> Summary:
     """Return what holds, what does not, and what is open, a line for each claim."""
-    percent, verdict = _in_percent(rows), verdict_counts.by_claim(rows)
+    percent = _in_percent(rows)
+    verdict = ledger.by_claim(rows).droplevel("paper")
     by_kind: dict[str, list[Line]] = {}
     waiting: Counter[str] = Counter()
     for name, of_claim in rows.groupby("claim", sort=False):
         records: list[Any] = of_claim.to_dict("records")
-        kind = verdict[str(name)]
+        kind = verdict[name]
         if kind in verdicts.NO_VERDICT:
             waiting[_waiting(kind, records)] += 1
             continue

@@ -9,6 +9,7 @@ import pandas as pd
 
 from shiftbench.config import bibliography
 from shiftbench.config.bibliography import Work
+from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.site.collect import Results
@@ -61,14 +62,8 @@ def of(results: Results) -> list[PaperCounts]:
     return [_of(key, rows[rows["paper"] == bibliography.short(key)]) for key in ordered]
 
 
-def by_claim(rows: pd.DataFrame) -> dict[str, str]:
-    """Return one verdict for each claim, over all studies and streams that judge it."""
-    groups = rows.groupby("claim", sort=False)["verdict"]
-    return {str(name): verdicts.of_claim(of_claim) for name, of_claim in groups}
-
-
 def _of(key: str, rows: pd.DataFrame) -> PaperCounts:
-    count = Counter(by_claim(rows).values())
+    count = Counter(ledger.by_claim(rows))
     checked = sum(count.pop(name, 0) for name in CHECKS)
     reproduced, contradicted = count[verdicts.REPRODUCED], count[verdicts.CONTRADICTED]
     undecided = sum(count[name] for name in UNDECIDED)
