@@ -11,6 +11,15 @@ import yaml
 
 from shiftbench.core.suggestions import refuse_unknown
 
+FIVE = (
+    "li2021vbs",
+    "eschenhagen2019vogn",
+    "cherief2019online",
+    "farquhar2020radial",
+    "knoblauch2018robust",
+)
+"""The papers whose methods and tables this package began with."""
+
 
 class Work(NamedTuple):
     """A paper or thesis; link: its DOI or arXiv address, empty if unknown."""

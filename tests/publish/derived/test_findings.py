@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from shiftbench.config import library
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.publish.derived import findings, pages, statements
@@ -226,8 +227,9 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
 
 
 def test_a_sentence_waits_for_the_results_of_a_planned_study(
-    tmp_path: Path, published: PublishedResults
+    tmp_path: Path, published: PublishedResults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(library, "OURS", tmp_path / "config")
     entry = "{says: 'It has {n} %.', rests_on: {n: {study: cpu/coming, value: strong}}}"
     for folder in ("docs", "config"):
         (tmp_path / folder).mkdir()

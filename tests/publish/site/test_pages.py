@@ -17,10 +17,10 @@ import yaml
 
 from shiftbench.cli import main
 from shiftbench.config import config_file
+from shiftbench.config.bibliography import FIVE
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import ranking
-from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.site import (
     attachments,
     charts,

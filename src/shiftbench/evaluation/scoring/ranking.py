@@ -33,6 +33,18 @@ class Lead(NamedTuple):
         return self.p < ALPHA
 
 
+class PairedLead(NamedTuple):
+    """One method minus another, which it need not lead: the difference and the corrected p."""
+
+    difference: Interval
+    p: float
+
+    @property
+    def resolved(self) -> bool:
+        """True if the first method is significantly better."""
+        return self.p < ALPHA and self.difference.mean > 0
+
+
 class StreamRanking(NamedTuple):
     """The ranking on one stream.
 

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import detection_table
-from shiftbench.evaluation.scoring.comparison import ALPHA
+from shiftbench.evaluation.scoring.ranking import PairedLead
 from shiftbench.evaluation.scoring.statistics import Interval
-
-
-class PairedLead(NamedTuple):
-    """Lead of one method over another on a stream, and the corrected p."""
-
-    difference: Interval
-    p: float
-
-    @property
-    def resolved(self) -> bool:
-        """Return whether the first method is significantly better."""
-        return self.p < ALPHA and self.difference.mean > 0
 
 
 def leads(

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import comparison, ranking, tidy_files, units
+from shiftbench.evaluation.scoring.ranking import PairedLead
 from shiftbench.publish.derived import tables
-from shiftbench.publish.derived.clocks import PairedLead
 
 Scores = dict[str, np.ndarray]
 """Scores [seed] by method."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from shiftbench.config import bibliography
+from shiftbench.config.library import OURS, Library
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
@@ -23,14 +23,6 @@ from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.derived import findings, which_method
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
 
-FIVE = (
-    "li2021vbs",
-    "eschenhagen2019vogn",
-    "cherief2019online",
-    "farquhar2020radial",
-    "knoblauch2018robust",
-)
-"""The papers whose methods and tables this package began with."""
 MARKER = re.compile(
     r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /(?P=kind) -->)",
     re.DOTALL,
@@ -99,20 +91,14 @@ def _content(
     try:
         return findings.sentence(name, sentences[name], published)
     except Unpublished as missing:
-        if missing.study in _planned(root):
+        if missing.study in _planned():
             return ""
         raise UserError(f"finding {name}: {missing}") from None
 
 
-def _planned(root: Path) -> set[str]:
+def _planned() -> set[str]:
     """Return the studies CONFIG/STUDY of our configs."""
-    return {f"{name}/{study}" for name in CONFIGS for study in _studies(root, name)}
-
-
-def _studies(root: Path, config: str) -> list[str]:
-    """Return the names of the studies of one of our configs."""
-    plan = yaml.safe_load((root / "config" / f"{config}.yaml").read_text(encoding="utf-8"))
-    return [study if isinstance(study, str) else next(iter(study)) for study in plan["studies"]]
+    return {f"{name}/{study}" for name in CONFIGS for study in Library(OURS).planned(name)}
 
 
 def papers(root: Path, published: PublishedResults, alone: Collection[str] = ()) -> str:
@@ -145,7 +131,7 @@ def _groups(names: list[str], alone: Collection[str]) -> dict[str, list[str]]:
 
 def five_papers(root: Path, published: PublishedResults) -> str:
     """Return the table of verdicts with a line for each of the five papers."""
-    return papers(root, published, [bibliography.short(key) for key in FIVE])
+    return papers(root, published, [bibliography.short(key) for key in bibliography.FIVE])
 
 
 def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
@@ -163,7 +149,7 @@ def configs(root: Path, published: PublishedResults) -> str:
         hours = published.hours(name) if len(own) else "never run as a whole"
         runs = f"{own['runs'].sum():,}" if len(own) else "-"
         memory = published.largest_memory(name) if len(own) else "-"
-        lines.append([f"`{name}`", str(len(_studies(root, name))), runs, hours, memory])
+        lines.append([f"`{name}`", str(len(Library(OURS).planned(name))), runs, hours, memory])
     head = ["config", "studies", "runs", "processor time, measured", "largest job's memory"]
     return _table(head, lines)
 

@@ -16,9 +16,9 @@ from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import ranking, statistics, summary_files
 from shiftbench.evaluation.scoring.comparison import ALPHA
+from shiftbench.evaluation.scoring.ranking import PairedLead
 from shiftbench.evaluation.scoring.statistics import Interval
 from shiftbench.publish.derived import clocks
-from shiftbench.publish.derived.clocks import PairedLead
 from shiftbench.publish.derived.evidence import (
     Answer,
     Disagreement,

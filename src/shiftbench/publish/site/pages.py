@@ -12,10 +12,10 @@ from typing import Any
 
 import jinja2
 
+from shiftbench.config import bibliography
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw, scratch
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
     advice,
@@ -124,7 +124,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: 
         boards, unplaced = leaderboard.boards(results, ranked, others)
         write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     figures = _write_configs(write, results, ranked, common["cells"])
-    leading = [one for one in common["counted_papers"] if one.key in FIVE]
+    leading = [one for one in common["counted_papers"] if one.key in bibliography.FIVE]
     if decided:
         write("index.html", "index.html", papers=leading, **_start(results, ranked, decided))
     else:  # results of a user, or of a small config

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from shiftbench.config import bibliography
-from shiftbench.config.bibliography import Work
+from shiftbench.config.bibliography import FIVE, Work
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.site.collect import Results
 
 UNDECIDED = (verdicts.UNRESOLVED, verdicts.MIXED)
