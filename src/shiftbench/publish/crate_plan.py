@@ -102,7 +102,7 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
     _refuse_undescribed(crate, files, limits)
     has_runs = any(name.startswith(f"{result_files.RUNS}/") for name in files)
     _refuse_other_files(crate, plan, files, has_runs)
-    planned = PlannedCrate(crate, plan, [], _streams(crate, plan, files, limits), limits)
+    planned = PlannedCrate(crate, plan, [], _streams(plan, files, limits), limits)
     for study in plan.studies:
         origin = result_files.study_folder(crate, study) / result_files.PROVENANCE
         scores = specs.scores(plan, study) if has_runs else None
@@ -211,7 +211,7 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
     return needed, optional
 
 
-def _streams(crate: Path, plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
+def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
     """Return the stores of streams. UserError for one that is not that which the config plans."""
     found = {}
     for name, stream in plan.streams.items():
