@@ -7,6 +7,7 @@ a network: these draw its initial weights and the order of minibatches.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import xarray as xr
 
@@ -14,15 +15,32 @@ from shiftbench.config import components, provenance
 from shiftbench.evaluation.scoring import declared
 
 Streams = Mapping[str, xr.Dataset]
+Source = tuple[str, Mapping[str, Any]]
+"""The family of a stream, with its settings."""
 TRAINING = ("initialisation", "order of minibatches")
+
+
+def of_training(learners: Iterable[str]) -> tuple[str, ...]:
+    """Return what differs between seeds because a learner trains a network; empty if none does."""
+    return TRAINING if any(map(_trains, learners)) else ()
+
+
+def of_data(sources: Mapping[str, Source], fact: str = "varies") -> dict[str, list[str]]:
+    """Return the words that streams declare of their data, each with the names of its streams."""
+    declaring: dict[str, list[str]] = {}
+    for name, (family, settings) in sources.items():
+        for word in sorted(components.facts("streams", family).words(fact, settings)):
+            declaring.setdefault(word, []).append(name)
+    return declaring
 
 
 def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
     """Say what differs from seed to seed on these streams, and whether data do; may be empty."""
     runs = list(runs)
     same = [name for name, stream in streams.items() if _same_data(stream)]
-    of_data = _declared(streams, "varies", [name for name in streams if name not in same])
-    varying = [*_settings(runs), *(TRAINING if any(map(_trains, runs)) else ()), *of_data]
+    data = _declared(streams, "varies", [name for name in streams if name not in same])
+    learners = [provenance.spec(run)["learner"][-1][0] for run in runs]
+    varying = [*_settings(runs), *of_training(learners), *data]
     notes = [f"Seeds vary {', '.join(varying)}"] if varying else []
     if same:
         where = "" if len(same) == len(streams) else f" on {', '.join(same)}"
@@ -38,10 +56,8 @@ def ahead(streams: Streams) -> str:
 
 def _declared(streams: Streams, fact: str, names: Iterable[str]) -> list[str]:
     """Return what named streams declare, each with its streams where not all declare it."""
-    declaring: dict[str, list[str]] = {}
-    for name in names:
-        for word in sorted(declared.words(streams[name], fact)):
-            declaring.setdefault(word, []).append(name)
+    specs = {name: provenance.spec(streams[name]) for name in names}
+    declaring = of_data({name: (of["family"], of["settings"]) for name, of in specs.items()}, fact)
     return [
         word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
         for word, names in declaring.items()
@@ -62,7 +78,6 @@ def _same_data(stream: xr.Dataset) -> bool:
     return one or not (silent or declared.words(stream, "varies"))
 
 
-def _trains(run: xr.Dataset) -> bool:
-    learner, _ = provenance.spec(run)["learner"][-1]
+def _trains(learner: str) -> bool:
     exists = learner in components.names("learners")
     return exists and bool(components.facts("learners", learner).model)

@@ -13,7 +13,7 @@ from shiftbench.config import catalogue, components, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import ranking, units
+from shiftbench.evaluation.scoring import caption_notes, ranking, units
 from shiftbench.publish import result_files
 from shiftbench.publish.site import method_styles, numbers
 from shiftbench.publish.site.collect import Results, SiteStudy
@@ -236,14 +236,12 @@ def _varied(study: SiteStudy) -> str:
     if planned.seeds == 1:
         return "nothing: there is one"
     settings = ["settings"] if planned.configurations else []
-    trains = any(
-        components.facts("learners", pipeline[-1][0]).model
-        for pipeline in planned.pipelines.values()
-    )
-    words = [*settings, *(["initialisation", "order of minibatches"] if trains else [])]
-    for name in planned.streams:
-        stream = study.plan.config.streams[name]
-        words += sorted(components.facts("streams", stream.family).words("varies", stream.settings))
+    streams = {name: study.plan.config.streams[name] for name in planned.streams}
+    words = [
+        *settings,
+        *caption_notes.of_training(pipeline[-1][0] for pipeline in planned.pipelines.values()),
+        *caption_notes.of_data({name: (of.family, of.settings) for name, of in streams.items()}),
+    ]
     return listed(dict.fromkeys(words)) if words else "nothing that streams or learners declare"
 
 
