@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shiftbench.publish.crate_files import Limits
     from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
     from shiftbench.publish.recompute import Again, Candidate, Sample
-    from shiftbench.publish.recompute_published import PublishedResults, PublishedRun
+    from shiftbench.publish.recompute_published import PlannedResults, PublishedRun
 
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify` by verdict."""
@@ -102,7 +102,7 @@ def _verify_published(options: argparse.Namespace) -> int:
 
     by = recompute_published.verifier(seed_of(options))
     config = config_file.load(user.config_of(options))
-    published = recompute_published.PublishedResults(options.results, config, options.study)
+    published = recompute_published.PlannedResults(options.results, config, options.study)
     found = published.candidates(plan.estimator())
     seconds = limits_of(options.limit).seconds
     drawn = recompute.draw(found, options.sample, by.seed, seconds)
@@ -131,7 +131,7 @@ def _verify_published(options: argparse.Namespace) -> int:
 
 
 def _say_what_is_missing(
-    published: PublishedResults,
+    published: PlannedResults,
     found: list[Candidate[PublishedRun]],
     drawn: list[Candidate[PublishedRun]],
     asked: Sample,
@@ -153,7 +153,7 @@ def _cheapest_first(drawn: list[Candidate[PublishedRun]]) -> list[Candidate[Publ
     return sorted(drawn, key=lambda one: (seconds[one.run.study], one.run.study, one.run.name))
 
 
-def _again(published: PublishedResults, one: Candidate[PublishedRun]) -> Again | None:
+def _again(published: PlannedResults, one: Candidate[PublishedRun]) -> Again | None:
     """Compute a run again; None where it cannot be, after saying why."""
     try:
         return published.again(one.run)

@@ -71,7 +71,7 @@ def verifier(seed: int) -> Verifier:
     return Verifier(study_copy.commit(), datetime.now(UTC).strftime("%Y-%m-%d"), seed)
 
 
-class PublishedResults:
+class PlannedResults:
     """Published results with their config, by which runs of some studies are computed again."""
 
     def __init__(self, folder: Path, plan: Config, studies: list[str] | None = None) -> None:

@@ -64,7 +64,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(results: Path) -> collect.Results:
+def found(results: Path) -> collect.SiteResults:
     return collect.collect(results)
 
 
@@ -107,7 +107,7 @@ def test_every_link_and_asset_is_there(site: Path, documents: dict[Path, html.El
 
 @pytest.mark.long
 def test_every_study_method_and_data_set_has_a_page(
-    site: Path, found: collect.Results, documents: dict[Path, html.Element]
+    site: Path, found: collect.SiteResults, documents: dict[Path, html.Element]
 ) -> None:
     assert [study.place for study in found.studies] == [
         "embedded/online-regret", "embedded/uci-regression", "embedded/permuted-digits",
@@ -206,7 +206,7 @@ def test_the_reader_finds_vogn_on_permuted_mnist_in_two_clicks(
 
 
 def test_the_start_page_is_small_and_leads_with_tuned_studies(
-    site: Path, found: collect.Results, documents: dict[Path, html.Element]
+    site: Path, found: collect.SiteResults, documents: dict[Path, html.Element]
 ) -> None:
     start = documents[site / "index.html"]
     assert len(start.one("body").text.split()) < 1500
@@ -258,7 +258,7 @@ def test_the_start_page_of_results_that_decide_no_situation_shows_each_study(
 
 
 def test_situations_are_those_of_the_documentation(
-    site: Path, found: collect.Results, documents: dict[Path, html.Element]
+    site: Path, found: collect.SiteResults, documents: dict[Path, html.Element]
 ) -> None:
     page = documents[site / "which-method.html"].one("table", id="situations")
     written = (PUBLISHED.parents[1] / "docs/which-method.md").read_text()
@@ -398,7 +398,7 @@ def _finding(results: Path) -> str:
     return standings.finding(study, standings.of(study, found.library))
 
 
-def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
+def test_findings_say_what_cannot_be_known(found: collect.SiteResults) -> None:
     said = {
         study.place: standings.finding(study, standings.of(study, found.library))
         for study in found.studies
@@ -447,7 +447,7 @@ def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direct
 
 
 def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
-    found: collect.Results,
+    found: collect.SiteResults,
 ) -> None:
     study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
     known = standings.of(study, found.library)
@@ -461,7 +461,7 @@ def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
     assert known.of_learner("vogn").state == standings.BEHIND
 
 
-def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.Results) -> None:
+def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.SiteResults) -> None:
     study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
     made = charts.chart(study, "acc", method_styles.of_study(study.planned, study.learners))
     assert made["units"]["acc"] == "%"
@@ -504,7 +504,7 @@ def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
 
 
 def test_each_snippet_is_one_study_of_the_method_of_its_page(
-    documents: dict[Path, html.Element], found: collect.Results, tmp_path: Path
+    documents: dict[Path, html.Element], found: collect.SiteResults, tmp_path: Path
 ) -> None:
     texts = snippets(documents)
     without = found.library.methods.keys() - texts.keys()

@@ -12,7 +12,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import evidence, findings
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
-from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.collect import SiteResults
 from shiftbench.publish.site.situations import Decided
 
 LINKS = re.compile(r"\s*\(\[[^)]*\)(?:, \[[^)]*\))*\)|\[([^]]*)\]\([^)]*\)")
@@ -21,7 +21,7 @@ SHOWN, FOUND = 5, 3
 """The most situations and findings that a page shows."""
 
 
-def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
+def of(key: str, decided: Sequence[Decided], results: SiteResults) -> list[str]:
     """Return where a method of a paper leads, where it shares the lead, and what beats it."""
     cited = {name for name, one in results.library.methods.items() if key in one.data["cite"]}
     sentences = []
@@ -37,7 +37,7 @@ def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
 class Findings:
     """The sentences of docs/findings.yaml, with the numbers of a folder of results."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: SiteResults) -> None:
         path = checkout.HOME / "docs" / "findings.yaml"
         self._all = findings.load(path) if path.exists() else {}
         self._published = PublishedResults(results.studies[0].folder.parents[2])

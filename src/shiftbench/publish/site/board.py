@@ -13,7 +13,7 @@ import numpy as np
 from shiftbench.evaluation.scoring import ranking, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers, situations
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import BEST, TIED, Standing, Standings
 
@@ -78,7 +78,7 @@ class Board(NamedTuple):
     rows: list[BoardRow]
 
 
-def of(results: Results, known: Mapping[str, Standings], decided: Sequence[Decided]) -> Board:
+def of(results: SiteResults, known: Mapping[str, Standings], decided: Sequence[Decided]) -> Board:
     """Return the board of results. known: standings by study; decided: situations."""
     columns = [_column(one, known) for one in decided if one.entry.question]
     columns.sort(key=lambda one: one.study.planned.tuning is None)

@@ -135,7 +135,7 @@ class SiteStudy:
 
 
 @dataclass(frozen=True)
-class Results:
+class SiteResults:
     """All data of the site.
 
     ledger: every claim with its verdicts; left_out: studies of the folder that no config plans any
@@ -158,7 +158,7 @@ class Results:
         return {name for name, label in labels.items() if count[label] > 1}
 
 
-def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
+def collect(results: Path, configs: Sequence[Path] = ()) -> SiteResults:
     """Collect a folder of results of one config, or of several such folders.
 
     configs: files of configs other than `config/NAME.yaml`. Raises UserError without results, or
@@ -181,7 +181,7 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
         if (path := study.folder / "tables" / "claims.csv").exists()
     }
     rows = [claim.model_dump(exclude_none=True) for claim in all_claims.values()]
-    return Results(
+    return SiteResults(
         list(plans.values()),
         studies,
         library,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shiftbench.data.store import raw
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 
 
-def used(results: Results) -> dict[str, list[tuple[SiteStudy, str]]]:
+def used(results: SiteResults) -> dict[str, list[tuple[SiteStudy, str]]]:
     """Return studies and streams by data set, in the order of the table of raw files."""
     uses: dict[str, list[tuple[SiteStudy, str]]] = {}
     for study in results.studies:

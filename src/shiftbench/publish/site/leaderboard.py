@@ -15,7 +15,7 @@ from shiftbench.config import specs
 from shiftbench.evaluation.scoring import ranking, statistics
 from shiftbench.publish.leaderboard_entries import Conditions, Entry
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import BOUND, Standings
 
 OURS = ""
@@ -39,7 +39,7 @@ class Line(NamedTuple):
     trials: int
 
 
-class Board(NamedTuple):
+class StreamBoard(NamedTuple):
     """A stream of one of our studies on which others have results, best first."""
 
     study: SiteStudy
@@ -49,8 +49,8 @@ class Board(NamedTuple):
 
 
 def boards(
-    results: Results, known: Mapping[str, Standings], entries: Sequence[Entry]
-) -> tuple[list[Board], list[Entry]]:
+    results: SiteResults, known: Mapping[str, Standings], entries: Sequence[Entry]
+) -> tuple[list[StreamBoard], list[Entry]]:
     """Return a board for each stream that entries share with our studies, and the other entries."""
     made, placed = [], set()
     for study in results.studies:
@@ -83,7 +83,7 @@ def _board(
     standings: Standings,
     ours: set[Conditions],
     entries: Sequence[Entry],
-) -> Board:
+) -> StreamBoard:
     seeds = _seeds(study, stream, metric)
     lines = [
         _line(
@@ -112,7 +112,7 @@ def _board(
     ranked = [
         line if line.reason else line._replace(rank=rank) for rank, line in enumerate(lines, 1)
     ]
-    return Board(study, stream, metric, ranked)
+    return StreamBoard(study, stream, metric, ranked)
 
 
 def _line(

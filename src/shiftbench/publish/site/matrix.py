@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standing, Standings
 
 
@@ -33,7 +33,9 @@ class StudyGroup(NamedTuple):
     rows: dict[str, dict[str, MatrixCell]]
 
 
-def cells(results: Results, standings: Mapping[str, Standings]) -> dict[str, dict[str, MatrixCell]]:
+def cells(
+    results: SiteResults, standings: Mapping[str, Standings]
+) -> dict[str, dict[str, MatrixCell]]:
     """Return cells by method and study (CONFIG/STUDY), in the order of library and configs."""
     by_method: dict[str, dict[str, MatrixCell]] = {name: {} for name in results.library.methods}
     for study in results.studies:
@@ -46,7 +48,9 @@ def cells(results: Results, standings: Mapping[str, Standings]) -> dict[str, dic
     return by_method
 
 
-def groups(results: Results, by_method: Mapping[str, Mapping[str, MatrixCell]]) -> list[StudyGroup]:
+def groups(
+    results: SiteResults, by_method: Mapping[str, Mapping[str, MatrixCell]]
+) -> list[StudyGroup]:
     """Return the groups of studies by config, the largest first.
 
     Every study with a method of the library is in exactly one group.

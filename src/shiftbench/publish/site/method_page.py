@@ -13,7 +13,7 @@ from shiftbench.config import bibliography, catalogue, components, method_costs,
 from shiftbench.config.schema import Method, by_kind, one_component
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import BEST, TIED, Standing, Standings
 
 EQUATION = re.compile(r"(?m)^\n((?:    \S.*\n)+)(?=\n|\Z)")
@@ -55,7 +55,7 @@ class MethodResult(NamedTuple):
         return f"{self.study.plan.name}; {tuned}{share}"
 
 
-def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str, Any]:
+def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict[str, Any]:
     """Return the content of the page of a method of the library."""
     method = results.library.methods[name]
     colour, marker = method.data.get("colour"), method.data.get("marker")

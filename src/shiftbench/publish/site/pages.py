@@ -39,7 +39,7 @@ from shiftbench.publish.site import (
     verdict_counts,
 )
 from shiftbench.publish.site.attachments import SiteFigure
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
 from shiftbench.publish.site.verdict_counts import PaperCounts
@@ -73,7 +73,7 @@ def write(
     configs: Sequence[Path] = (),
     others: Sequence[Entry] = (),
     documentation: str = "",
-) -> Results:
+) -> SiteResults:
     """Write the site of a folder of results, replacing `site` as a whole; return its data.
 
     configs: files of configs other than `config/NAME.yaml`; others: entries of other people's
@@ -92,7 +92,7 @@ def write(
     return collected
 
 
-def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: str) -> None:
+def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentation: str) -> None:
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
@@ -158,7 +158,7 @@ class _Writer:
 
 
 def _start(
-    results: Results, ranked: Mapping[str, Standings], decided: Sequence[Decided]
+    results: SiteResults, ranked: Mapping[str, Standings], decided: Sequence[Decided]
 ) -> dict[str, Any]:
     found = board.of(results, ranked, decided)
     shown = next((one for one in found.columns if one.title == PICTURED), None)
@@ -172,7 +172,7 @@ def _start(
 
 def _write_configs(
     write: _Writer,
-    results: Results,
+    results: SiteResults,
     ranked: Mapping[str, Standings],
     cells: dict[str, dict[str, matrix.MatrixCell]],
 ) -> dict[str, list[SiteFigure]]:
@@ -206,7 +206,7 @@ def _write_configs(
 
 
 def _write_papers(
-    write: _Writer, results: Results, decided: Sequence[Decided], counts: Sequence[PaperCounts]
+    write: _Writer, results: SiteResults, decided: Sequence[Decided], counts: Sequence[PaperCounts]
 ) -> None:
     """Write two pages for each paper with claims, and the ledger to download."""
     data = write.site / "data"
@@ -230,7 +230,7 @@ def _write_papers(
         write("paper-lines.html", f"papers/{one.key}-lines.html", counts=one, tables=tables)
 
 
-def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) -> dict[str, Any]:
+def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path) -> dict[str, Any]:
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
     rows = study_page.rows(study, ranked, results)

@@ -17,7 +17,7 @@ from shiftbench.config.claim_schema import Finding
 from shiftbench.config.library import Library
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import units, verdicts
-from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.collect import SiteResults
 from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 
 PLACE = re.compile(r"(Table|Figure|Fig\.|Theorem)\s*(\d+)")
@@ -51,7 +51,7 @@ class Line(NamedTuple):
     votes: str = ""
 
 
-class PaperTable(NamedTuple):
+class ClaimsOfPlace(NamedTuple):
     """The claims of a table, figure or theorem; lines: by claim."""
 
     name: str
@@ -70,7 +70,7 @@ class Summary(NamedTuple):
     waiting: dict[str, int]
 
 
-def tables(rows: pd.DataFrame) -> list[PaperTable]:
+def tables(rows: pd.DataFrame) -> list[ClaimsOfPlace]:
     """Return the claims of a paper by its tables, in the order of its claim file."""
     percent = _in_percent(rows)
     by_place: dict[str, list[list[Line]]] = {}
@@ -80,7 +80,7 @@ def tables(rows: pd.DataFrame) -> list[PaperTable]:
         if lines[0].verdict in CHECKS:
             lines = [_checked(lines)]
         by_place.setdefault(_place(lines[0].where), []).append(lines)
-    return [PaperTable(place, by_place[place]) for place in sorted(by_place, key=_order)]
+    return [ClaimsOfPlace(place, by_place[place]) for place in sorted(by_place, key=_order)]
 
 
 def summary(rows: pd.DataFrame) -> Summary:
@@ -113,7 +113,7 @@ def errors(key: str, library: Library) -> list[Finding]:
     return sorted(found, key=lambda one: one.kind != "misprint")
 
 
-def rows_of(results: Results, short: str) -> pd.DataFrame:
+def rows_of(results: SiteResults, short: str) -> pd.DataFrame:
     """Return the rows of the ledger about a paper."""
     return results.ledger[results.ledger["paper"] == short]
 

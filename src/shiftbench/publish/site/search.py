@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.collect import SiteResults
 from shiftbench.publish.site.verdict_counts import PaperCounts
 
 
 def write(
-    assets: Path, results: Results, papers: Sequence[PaperCounts], datasets: Sequence[str]
+    assets: Path, results: SiteResults, papers: Sequence[PaperCounts], datasets: Sequence[str]
 ) -> None:
     """Write names and addresses, from the root of the site, to the script `pages.js`."""
     pages = [*_pages(results, papers, datasets)]
@@ -20,7 +20,7 @@ def write(
 
 
 def _pages(
-    results: Results, papers: Sequence[PaperCounts], datasets: Sequence[str]
+    results: SiteResults, papers: Sequence[PaperCounts], datasets: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     for name, method in results.library.methods.items():
         label = str(method.data["label"])

@@ -11,7 +11,7 @@ from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import which_method
 from shiftbench.publish.derived.evidence import Scores
 from shiftbench.publish.derived.which_method import Line, Situation
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 
 HEAD = which_method.HEAD
 
@@ -32,7 +32,7 @@ class Decided(NamedTuple):
         return [self.study.method(one.leader) if one.leader else None for one in self.rankings]
 
 
-def of(results: Results) -> list[Decided]:
+def of(results: SiteResults) -> list[Decided]:
     """Return the situations whose study is among the results, in the order of the file."""
     by_place: Mapping[str, SiteStudy] = {study.place: study for study in results.studies}
     return [

@@ -15,7 +15,7 @@ from shiftbench.config import components, config_checks, user_files
 from shiftbench.config.library import Library
 from shiftbench.config.schema import by_kind, one_component
 from shiftbench.evaluation.scoring import ranking
-from shiftbench.publish.site.collect import Results, SiteConfig
+from shiftbench.publish.site.collect import SiteConfig, SiteResults
 
 STUDY = "my-study"
 PROTOCOL = ("model", "reveals", "drift")
@@ -46,7 +46,7 @@ class Snippet(NamedTuple):
     other: str
 
 
-def of(name: str, results: Results) -> Snippet | None:
+def of(name: str, results: SiteResults) -> Snippet | None:
     """Return the snippet of a method, or None if no stream suits it."""
     method = results.library.methods[name].data
     if "pipeline" not in method:
@@ -66,7 +66,7 @@ def of(name: str, results: Results) -> Snippet | None:
     return None
 
 
-def _candidates(name: str, results: Results) -> Iterator[StreamInStudy]:
+def _candidates(name: str, results: SiteResults) -> Iterator[StreamInStudy]:
     """Yield the first stream of each study that may suit a method, the best first.
 
     Studies of the first config, which needs no download, come first; of the others, only those

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from shiftbench.publish.site.collect import Results, SiteConfig, SiteStudy
+from shiftbench.publish.site.collect import SiteConfig, SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 TUNED_ALIKE = re.compile(r", (every method |all )?tuned alike$")
@@ -23,7 +23,9 @@ class ListedStudy(NamedTuple):
     best: str
 
 
-def of(plan: SiteConfig, results: Results, ranked: Mapping[str, Standings]) -> list[ListedStudy]:
+def of(
+    plan: SiteConfig, results: SiteResults, ranked: Mapping[str, Standings]
+) -> list[ListedStudy]:
     """Return the studies of a config with results, tuned ones first."""
     own = [study for study in results.studies if study.plan is plan]
     own.sort(key=lambda study: study.planned.tuning is None)

@@ -16,7 +16,7 @@ from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import caption_notes, ranking, units
 from shiftbench.publish import result_files
 from shiftbench.publish.site import method_styles, numbers
-from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 SHOWN_ELSEWHERE = ("claims", "score-table")
@@ -62,7 +62,7 @@ class PublishedTable(NamedTuple):
     caption: str
 
 
-def rows(study: SiteStudy, standings: Standings, results: Results) -> list[ScoreRow]:
+def rows(study: SiteStudy, standings: Standings, results: SiteResults) -> list[ScoreRow]:
     """Return a row for each stream and learner, best first."""
     styles = method_styles.of_study(study.planned, study.learners)
     table, seen = [], set()
@@ -209,7 +209,7 @@ def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, Score
     return cells
 
 
-def _verdicts(study: SiteStudy, stream: str, learner: str, results: Results) -> dict[str, int]:
+def _verdicts(study: SiteStudy, stream: str, learner: str, results: SiteResults) -> dict[str, int]:
     """Return the number of claims about a learner on the stream, by verdict."""
     method = study.planned.method_of.get(learner)
     rows = results.ledger

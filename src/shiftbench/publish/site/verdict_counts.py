@@ -11,7 +11,7 @@ from shiftbench.config import bibliography
 from shiftbench.config.bibliography import FIVE, Work
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.collect import SiteResults
 
 UNDECIDED = (verdicts.UNRESOLVED, verdicts.MIXED)
 CHECKS = frozenset(verdicts.CHECKED.values())
@@ -53,7 +53,7 @@ class PaperCounts(NamedTuple):
         )
 
 
-def of(results: Results) -> list[PaperCounts]:
+def of(results: SiteResults) -> list[PaperCounts]:
     """Return the counts of each paper with claims; the five papers come first."""
     rows = results.ledger
     keys = list(dict.fromkeys(claim.work for claim in results.claims.values()))
