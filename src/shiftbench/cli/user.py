@@ -186,9 +186,10 @@ def publish(options: argparse.Namespace) -> None:
         for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
-    if not upload.is_crate(options.results):
-        _note_licences(config_of(options))
-    with upload.crate_of(options.results, config_of(options)) as crate:
+    config = None if upload.is_crate(options.results) else config_of(options)
+    if config:
+        _note_licences(config)
+    with upload.crate_of(options.results, config) as crate:
         sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:
         print(f"{name}: {'to upload' if options.dry_run else 'uploaded'}")

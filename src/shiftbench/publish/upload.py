@@ -65,9 +65,12 @@ def is_crate(folder: Path) -> bool:
 
 
 @contextmanager
-def crate_of(results: Path, config_file: Path) -> Iterator[Path]:
-    """Yield the folder itself, after a check, if it is a crate; else a temporary crate of it."""
-    if is_crate(results):
+def crate_of(results: Path, config_file: Path | None) -> Iterator[Path]:
+    """Yield the folder itself, after a check, if it is a crate; else a temporary crate of it.
+
+    config_file: of the results; None for a crate, which has its own.
+    """
+    if config_file is None:
         crate.refuse_changed(results)
         yield results
         return
