@@ -317,7 +317,7 @@ def test_stopped_run_is_saved_and_goes_on(plan, capsys) -> None:
 
 def test_check_tells_the_plan(plan, capsys) -> None:
     assert main.main(["check", "small.yaml"]) == 0
-    assert capsys.readouterr().out == "toy: Two steps; 1 runs, 2 artefacts\n"
+    assert capsys.readouterr().out == "toy: Two steps; 1 run, 2 artefacts\n"
 
 
 def test_list(plan, capsys) -> None:

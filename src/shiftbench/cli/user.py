@@ -26,11 +26,18 @@ def check(options: argparse.Namespace) -> None:
         blocks = len(config.blocks(name))
         runs = len(study.streams) * len(study.pipelines) * blocks
         judged = len(claims.of_study(config, name))
-        more = f", {judged} claims judged" if judged else ""
         of_streams = [shared_warm_ups.of_study(config, name, one) for one in study.streams]
         warm_ups = sum(map(len, of_streams)) * blocks
-        shared = f", {warm_ups} warm-ups" if warm_ups else ""
-        print(f"{name}: {study.title}; {runs} runs{shared}, {len(study.artefacts)} artefacts{more}")
+        counts = {
+            "run": runs,
+            "warm-up": warm_ups,
+            "artefact": len(study.artefacts),
+            "judged claim": judged,
+        }
+        shown = [
+            f"{number} {what}{'s' * (number > 1)}" for what, number in counts.items() if number
+        ]
+        print(f"{name}: {study.title}; {', '.join(shown)}")
     for note in (*notes_on_data, *compatibility.notes(config)):
         print(f"Note: {note}")
 
