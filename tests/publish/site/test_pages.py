@@ -428,6 +428,19 @@ def test_a_study_is_ranked_by_the_metric_of_its_situation(tmp_path: Path) -> Non
     assert said.startswith("Shiryaev-Roberts has the best alarm_area")
 
 
+def test_a_chart_begins_with_a_stream_that_has_scores(tmp_path: Path) -> None:
+    (study,) = collect.collect(copied(tmp_path, "cpu/alarm-curves")).studies
+    scores = study.scores
+    assert scores is not None
+    scored = {*scores.loc[(scores["metric"] == "alarm_area") & scores["score"].notna(), "stream"]}
+    assert study.streams[0] not in scored, "no change is due there"
+    styles = method_styles.of_study(study.planned, study.learners)
+    chart = charts.chart(study, "alarm_area", styles)
+    assert chart is not None
+    assert chart["names"]["stream"][0] in scored
+    assert {*chart["names"]["stream"]} == {*study.streams}
+
+
 @pytest.mark.long
 def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -66,12 +66,11 @@ def chart(
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:
         return None
-    names = {
-        "stream": study.streams,
-        "learner": study.learners,
-        "metric": study.metrics,
-    }
     finite = scores[np.isfinite(scores["score"])]
+    first = {*finite.loc[finite["metric"] == metric, "stream"]}
+    # Streams without a score by the metric come last, so that the chart begins with marks.
+    streams = sorted(study.streams, key=lambda name: name not in first)
+    names = {"stream": streams, "learner": study.learners, "metric": study.metrics}
     indices = [finite[key].map({name: i for i, name in enumerate(names[key])}) for key in names]
     displayed = finite["score"] * finite["metric"].map(units.factor)
     shown = displayed.map(lambda score: float(f"{score:.{numbers.DIGITS}g}"))
@@ -84,7 +83,7 @@ def chart(
             [*place, [None if np.isnan(score) else score for score in scores]]
             for place, scores in zip(table.index.tolist(), table.to_numpy().tolist(), strict=True)
         ],
-        "spec": _spec(labels, [styles[name] for name in study.learners], metric, study.streams[0]),
+        "spec": _spec(labels, [styles[name] for name in study.learners], metric, streams[0]),
         "units": {name: units.shown_unit(name) for name in study.metrics},
     }
 
