@@ -81,6 +81,20 @@ _Loader.add_implicit_resolver(
 )
 
 
+NO_COLON = "could not find expected ':'"
+INDENT = "begin the line below the first letter of the key or dash that it goes with"
+REMEDIES = {
+    NO_COLON: "write a colon and a space after the key",
+    "did not find expected key": INDENT,
+    "did not find expected '-' indicator": INDENT,
+    "mapping values are not allowed in this context": f"{INDENT}, and quote a value with a colon",
+    "found character that cannot start any token": (
+        "indent with spaces, not with tabs, and quote a value that begins with @, % or `"
+    ),
+}
+"""What to do about the errors of the parser that users meet most."""
+
+
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
     if path.exists() and not path.is_file():
@@ -97,9 +111,13 @@ def read(path: Path) -> Document:
     try:
         return _document(path, text)
     except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        words = " ".join(filter(None, [error.context, error.problem]))
-        raise UserError(f"{path}{line}: not valid YAML: {words}") from None
+        mark, problem = error.problem_mark, error.problem or ""
+        if problem == NO_COLON:  # the parser notices it on the next line
+            mark = error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        words = " ".join(filter(None, [error.context, problem]))
+        remedy = f"; {REMEDIES[problem]}" if problem in REMEDIES else ""
+        raise UserError(f"{path}{line}: not valid YAML: {words}{remedy}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
 
