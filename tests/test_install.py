@@ -93,7 +93,7 @@ def test_the_program_and_its_workflow_run_outside_a_checkout(binaries: Path, tmp
     shiftbench = binaries / "shiftbench"
     (tmp_path / "mine.yaml").write_text(CONFIG)
     assert called(tmp_path, shiftbench, "--version").startswith("shiftbench ")
-    assert "toy: Steps; 1 runs" in called(tmp_path, shiftbench, "check", "mine.yaml")
+    assert "toy: Steps; 1 run," in called(tmp_path, shiftbench, "check", "mine.yaml")
     assert "toy-step" in called(tmp_path, shiftbench, "list", "studies")
     assert "vbs-toy" in called(tmp_path, shiftbench, "list", "methods")
     snakefile = called(tmp_path, shiftbench, "snakefile").strip()
