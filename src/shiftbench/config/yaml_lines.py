@@ -92,7 +92,7 @@ REMEDIES = {
         "indent with spaces, not with tabs, and quote a value that begins with @, % or `"
     ),
 }
-"""What to do about the errors of the parser that users meet most."""
+"""Remedies for the most common errors of the YAML parser, by its message."""
 
 
 def read(path: Path) -> Document:

@@ -28,7 +28,7 @@ def _number(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    """Return the whole number in a text. ValueError where there is none."""
+    """Return a text as an integer. ValueError for a text that is not a whole number."""
     number = float(text)
     if number % 1 != 0 or abs(number) > EXACT:  # the former for NaN and infinity, too
         raise ValueError

@@ -43,7 +43,7 @@ class RowsCounted(UserError):
 def inferred(run: xr.Dataset) -> np.ndarray | None:
     """Return the changepoints [seed, task] bool of the most probable segmentation.
 
-    The first task is none. None for learners that infer no changes.
+    The first task is never a changepoint. Returns None for learners that infer no changes.
     """
     if run_infos.has_lineage(run):
         return beam_lineage.shifts(run)

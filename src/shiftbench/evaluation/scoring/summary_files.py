@@ -23,8 +23,8 @@ the brackets match.
 def read(path: Path) -> pd.DataFrame:
     """Return the rows of a file summary.csv, of any age, with the columns of `scoring.summarise`.
 
-    Numbers are exactly those that were written, NaN where there is none. UserError for a file that
-    cannot be read, that is damaged, or that has a row twice.
+    Numbers keep every digit of the file; an empty cell is NaN. UserError for a file that cannot be
+    read, that is damaged, or that has a row twice.
     """
     columns = [name for name in COLUMNS if name != NOTE]
     table = checked_tables.read(path, "a summary of a study", columns, NUMBERS, key=KEY)

@@ -20,7 +20,7 @@ DIMENSIONS = ("stream", "learner", "metric", "seed")
 def read(path: Path) -> pd.DataFrame:
     """Return the rows of a file scores.csv, with at least the columns of `scoring.tidy`.
 
-    score: exactly the number that was written, NaN where there is none. All but scores and seeds is
+    Scores keep every digit of the file; an empty one is NaN. All columns but scores and seeds are
     text. UserError for a file that cannot be read, that is damaged, or that has a score twice.
     """
     return checked_tables.read(

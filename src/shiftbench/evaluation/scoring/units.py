@@ -15,7 +15,7 @@ from shiftbench.config import components, provenance
 
 
 class Precision(NamedTuple):
-    """How exactly scores are shown: decimals of percents, significant digits of other scores."""
+    """Precision of displayed scores: decimals of percents, significant digits of others."""
 
     decimals: int
     digits: int
@@ -64,7 +64,7 @@ def ends(low: float, high: float, shown: Callable[[float], str]) -> str:
 
 
 def shown_unit(metric: str) -> str:
-    """Return the unit of displayed scores: % for fractions; empty where there is none."""
+    """Return the unit of displayed scores: % for fractions; "" for a score without a unit."""
     declared = components.metric(metric).unit
     return "%" if declared == "fraction" else declared
 
