@@ -20,7 +20,7 @@ from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.derived import findings, which_method
+from shiftbench.publish.derived import findings, paper_hours, which_method
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
 
 MARKER = re.compile(
@@ -170,12 +170,33 @@ def works(root: Path, published: PublishedResults) -> str:
     return bibliography.as_markdown()
 
 
+def hours(root: Path, published: PublishedResults) -> str:
+    """Return the table of what each study of the config `paper` would cost, and the sum."""
+    lines, total = paper_hours.of_studies(root, published)
+    return f"{_table(paper_hours.HEAD, lines)}\n\n{total}"
+
+
+def hours_of_fits(root: Path, published: PublishedResults) -> str:
+    """Return the table of what a run costs under the protocol of li2021vbs, and more cheaply."""
+    head = ["core-hours of a run, forecast", *(f"`{study}`" for study in paper_hours.FITS)]
+    return _table(head, paper_hours.of_fits(root, published))
+
+
+def cheaper_fits(root: Path, published: PublishedResults) -> str:
+    """Return the table of the fits that leave something out: what they cost and what they lose."""
+    head = ["fit", "one run", "ELBO, nats a task", "accuracy, points"]
+    return _table(head, paper_hours.of_cheaper_fits(root, published))
+
+
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {
     "papers": papers,
     "five-papers": five_papers,
     "configs": configs,
     "which-method": situations,
     "works": works,
+    "paper-hours": hours,
+    "paper-hours-of-fits": hours_of_fits,
+    "cheaper-fits": cheaper_fits,
 }
 """Function that writes a table of a page, by name."""
 
