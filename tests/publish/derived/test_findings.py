@@ -215,7 +215,7 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
     page.write_text("a <!-- finding: it -->B.<!-- /finding --> <!-- table: gone --><!-- /table -->")
     assert pages.fill(tmp_path, published) == [
         'README.md: no table is called "gone"; there are papers, five-papers, configs,'
-        " which-method, works"
+        " which-method, works, paper-hours, paper-hours-of-fits, cheaper-fits"
     ]
     assert page.read_text().startswith("a <!-- finding: it -->A.<!-- /finding -->")
     page.write_text("a <!-- finding: it -->")

@@ -28,7 +28,7 @@ def published(folder: Path, factor: float) -> PublishedResults:
 
 
 def test_the_sum_is_that_of_the_studies():
-    lines, total = paper_hours.of_studies(ROOT, PublishedResults(ROOT / "results/published"))
+    lines, total = paper_hours.of_studies(PublishedResults(ROOT / "results/published"))
     said = float(total.split()[2].replace(",", ""))
     assert len(lines) == 14 and said == pytest.approx(sum(map(core_hours, lines)), rel=1e-3)
 
@@ -37,7 +37,7 @@ def test_runs_that_took_longer_make_the_forecast_longer(tmp_path: Path):
     once, twice = (
         {
             row[0]: float(row[1].replace(",", ""))
-            for row in paper_hours.of_fits(ROOT, published(tmp_path / name, n))
+            for row in paper_hours.of_fits(published(tmp_path / name, n))
         }
         for name, n in (("once", 1.0), ("twice", 2.0))
     )

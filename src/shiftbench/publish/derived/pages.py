@@ -172,20 +172,20 @@ def works(root: Path, published: PublishedResults) -> str:
 
 def hours(root: Path, published: PublishedResults) -> str:
     """Return the table of what each study of the config `paper` would cost, and the sum."""
-    lines, total = paper_hours.of_studies(root, published)
+    lines, total = paper_hours.of_studies(published)
     return f"{_table(paper_hours.HEAD, lines)}\n\n{total}"
 
 
 def hours_of_fits(root: Path, published: PublishedResults) -> str:
     """Return the table of what a run costs under the protocol of li2021vbs, and more cheaply."""
     head = ["core-hours of a run, forecast", *(f"`{study}`" for study in paper_hours.FITS)]
-    return _table(head, paper_hours.of_fits(root, published))
+    return _table(head, paper_hours.of_fits(published))
 
 
 def cheaper_fits(root: Path, published: PublishedResults) -> str:
     """Return the table of the fits that leave something out: what they cost and what they lose."""
     head = ["fit", "one run", "ELBO, nats a task", "accuracy, points"]
-    return _table(head, paper_hours.of_cheaper_fits(root, published))
+    return _table(head, paper_hours.of_cheaper_fits(published))
 
 
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {

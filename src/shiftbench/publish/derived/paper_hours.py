@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 
 from shiftbench.config import config_file, jobs, specs
 from shiftbench.config.result_paths import RESULTS
+from shiftbench.core import checkout
 from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.statistics import Interval
 from shiftbench.forecast import plan, records, render
@@ -26,12 +26,12 @@ CORES = 512
 HEAD = ["study", "runs", "core-hours", "longest run", "time limit", "attempts", "guesses"]
 
 
-def of_studies(root: Path, published: PublishedResults) -> tuple[list[list[str]], str]:
+def of_studies(published: PublishedResults) -> tuple[list[list[str]], str]:
     """Return a line for each study of the config `paper`, and a sentence about their sum.
 
     The lines have the columns `HEAD`. A run that needs several attempts stops at its time limit.
     """
-    runs = list(_runs(root, published))
+    runs = list(_runs(published))
     lines = [
         _line(study, [one for one in runs if one.job.study == study])
         for study in dict.fromkeys(one.job.study for one in runs)
@@ -41,10 +41,10 @@ def of_studies(root: Path, published: PublishedResults) -> tuple[list[list[str]]
     return lines, f"In all {total} core-hours, or about {days:,.0f} days on {CORES} cores."
 
 
-def of_fits(root: Path, published: PublishedResults) -> list[list[str]]:
+def of_fits(published: PublishedResults) -> list[list[str]]:
     """Return the core-hours of a run in both studies of `FITS`, a line for each method."""
     hours: dict[str, dict[str, float]] = {study: {} for study in FITS}
-    for one in _runs(root, published):
+    for one in _runs(published):
         if one.job.study in hours and one.job.method:
             hours[one.job.study].setdefault(one.job.method, one.cost.cpu)
     before, after = hours.values()
@@ -56,13 +56,13 @@ def of_fits(root: Path, published: PublishedResults) -> list[list[str]]:
     ]
 
 
-def of_cheaper_fits(root: Path, published: PublishedResults) -> list[list[str]]:
+def of_cheaper_fits(published: PublishedResults) -> list[list[str]]:
     """Return for each fit of the study `CHEAPER`, without beams, what it costs and what it loses.
 
     The median seconds of a run, and the differences of ELBO and accuracy to the baseline.
     """
     study = f"cpu/{CHEAPER}"
-    spec = specs.artefact(config_file.load(root / "config" / "cpu.yaml"), CHEAPER, "score-table")
+    spec = specs.artefact(config_file.load(checkout.CONFIGS / "cpu.yaml"), CHEAPER, "score-table")
     costs = pd.read_csv(published.study_folder(study) / records.TABLE)
     costs = costs[~costs["pipeline"].str.startswith("beam/")]
     seconds = costs.groupby("variant", sort=False)["cpu"].median()
@@ -87,9 +87,9 @@ def _difference(found: Interval, shown: Callable[[float], str]) -> str:
     return units.interval(found.mean, found.low, found.high, shown)
 
 
-def _runs(root: Path, published: PublishedResults) -> Iterator[Planned]:
+def _runs(published: PublishedResults) -> Iterator[Planned]:
     """Yield the runs and warm-ups of the config `paper` with their forecast costs."""
-    config = config_file.load(root / "config" / f"{PAPER}.yaml")
+    config = config_file.load(checkout.CONFIGS / f"{PAPER}.yaml")
     known = records.collect(sorted(published.folder.glob("*/")))
     every = jobs.of_config(config, RESULTS / "none", PAPER)
     # No machine: a page must not depend on the one that derives it.
