@@ -27,7 +27,6 @@ from shiftbench.publish.site import (
     collect,
     method_styles,
     pages,
-    paper_page,
     situations,
     snippet,
     standings,
@@ -274,21 +273,6 @@ def test_situations_are_those_of_the_documentation(
     assert links[1:3] == ["methods/ewc-online.html", "methods/vcl-coreset-random.html"]
 
 
-def test_a_mixed_claim_says_who_disagrees() -> None:
-    row = {
-        "claim": "a", "metric": "acc", "says": "A leads B.", "where": "Table 1", "printed": "",
-        "scores": "A 0.9; B 0.8", "measured": "A - B", "ours": 0.1, "low": 0.05, "high": 0.15,
-        "stream": "digits", "config": "cpu", "study": "one", "share": 1.0, "seeds": 5,
-        "ours_may": "", "paper": "A (2020)",
-    }  # fmt: skip
-    judged = ["reproduced", "contradicted", "contradicted", "not run"]
-    rows = pd.DataFrame([row | {"verdict": verdict} for verdict in judged])
-    (line,) = paper_page.summary(rows).undecided
-    assert line.votes == "contradicted on 2, reproduced on 1 of 3 studies and streams"
-    alone = paper_page.summary(rows[:1])
-    assert [one.votes for one in alone.holds] == [""]
-
-
 def test_a_paper_is_told_line_by_line_in_its_units(
     site: Path, documents: dict[Path, html.Element]
 ) -> None:
@@ -301,23 +285,6 @@ def test_a_paper_is_told_line_by_line_in_its_units(
     (little,) = [row for text, row in told.items() if text.startswith("VOGN 75.9 [")]
     assert little.all("td")[-4].attributes["class"] == "muted"
     assert "withheld" not in documents[site / "methods/vogn.html"].text
-
-
-def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
-    ledger = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
-    own = ledger[ledger["paper"] == "Altamirano et al. (2023)"]
-    shown = [
-        line.ours for table in paper_page.tables(own) for lines in table.lines for line in lines
-    ]
-    assert "DSM-BOCPD 0.9952" in shown, "a paper that prints .907 has no percent"
-    own = ledger[ledger["paper"] == "Li et al. (2021)"]
-    names = [table.name for table in paper_page.tables(own)]
-    assert names == ["Table 1", "Figure 2", "Figure 4", "Figure 5", "In the text"]
-    own = ledger[ledger["paper"].str.startswith("Ch\u00e9rief")]
-    lines = [lines for table in paper_page.tables(own) for lines in table.lines]
-    (bound,) = [one for one in lines if one[0].where.startswith("Theorem 1 (slides)")]
-    rows = own[own["claim"] == "sva-regret-below-its-bound"]
-    assert [one.ours for one in bound] == [f"holds on {len(rows)} of {len(rows)} streams"]
 
 
 def test_a_method_says_what_it_is_and_why_its_numbers_differ(

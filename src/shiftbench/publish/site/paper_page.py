@@ -5,6 +5,7 @@ Numbers are in the paper's units: fractions are in percent where the paper print
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -123,7 +124,9 @@ def _line(row: dict[str, Any], percent: bool) -> Line:
     ours = [_in_units(part, of_fraction) for part in filter(None, row["scores"].split("; "))]
     link = f"studies/{row['config']}/{row['study']}.html#claims" if row["study"] else ""
     gated = row["verdict"] in verdicts.NO_VERDICT
-    interval = _interval(row, of_fraction, len(ours))
+    interval = _interval(row, of_fraction)
+    if interval.startswith("[") and (decides := _deciding(row)) is not None:
+        ours[decides], interval = f"{ours[decides]} {interval}", ""
     return Line(
         row["says"], row["where"], row["printed"], "; ".join(ours), interval, row["stream"],
         _share(row), row["seeds"], row["verdict"], gated, row["ours_may"], link,
@@ -147,15 +150,32 @@ def _share(row: dict[str, Any]) -> str:
     return f"{min(share, 100):.3g} %" if share >= LEAST_SHOWN else f"below {LEAST_SHOWN} %"
 
 
-def _interval(row: dict[str, Any], of_fraction: bool, methods: int) -> str:
-    """Return the 95 % interval of the number that decides, with the difference if it is one."""
+def _deciding(row: dict[str, Any]) -> int | None:
+    """Return the place of the score that decides, or None if a share of scores decides."""
+    for place, part in enumerate(row["scores"].split("; ")):
+        if math.isclose(float(part.rpartition(" ")[2]), float(row["ours"]), rel_tol=1e-3):
+            return place
+    return None
+
+
+def _interval(row: dict[str, Any], of_fraction: bool) -> str:
+    """Return the interval of the score that decides, or the difference that decides with its own.
+
+    Of a share of scores above a bound, the share comes first too.
+    """
     if not row["low"] or row["low"] == row["high"]:
         return ""
     relative = row["measured"].startswith("(")
     scale = 100 if of_fraction or relative else 1
-    mean, low, high = (f"{scale * float(row[name]):.3g}" for name in ("ours", "low", "high"))
-    unit = " %" if relative else ""
-    return f"[{low}, {high}]" if methods == 1 else f"difference {mean}{unit} [{low}, {high}]"
+    mean, low, high = (_short(scale * float(row[name])) for name in ("ours", "low", "high"))
+    if " - " in row["measured"]:
+        return f"difference {mean}{' %' if relative else ''} [{low}, {high}]"
+    return f"[{low}, {high}]" if _deciding(row) is not None else f"share {mean} [{low}, {high}]"
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits, or as many as it has before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
