@@ -186,7 +186,9 @@ def test_every_claim_of_ours_has_numbers_or_an_order_and_its_work() -> None:
 
 
 def test_every_claim_of_ours_can_be_read_alone() -> None:
-    refers_back = r"(So it|More of|That of|It|They|Standard,|Robust,) |.*(, too|as well|other way.*)\."
+    refers_back = (
+        r"(So it|More of|That of|It|They|Standard,|Robust,) |.*(, too|as well|other way.*)\."
+    )
     for name, claim in claims.load(OURS).items():
         assert not re.match(refers_back, claim.says), name
 
