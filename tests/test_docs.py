@@ -62,6 +62,8 @@ GUIDES = sorted(
 )
 EXAMPLES = {"learners/last_value.py", "studies/NAME.yaml"}
 """Paths in the documents that are placeholders."""
+PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*/*.md"))
+"""Pages of the documentation in folders: tutorials, lists of pages, reference."""
 OURS = ".venv/bin/shiftbench"
 STUDIES = (ROOT / "docs" / "studies.md").read_text()
 PLAIN_LINE, PLAIN_SENTENCE = 100, 30
@@ -312,11 +314,13 @@ def test_the_page_of_studies_has_those_of_the_configs(name):
     assert {study for study, of in found.items() if name in of} == plain
 
 
-@pytest.mark.parametrize("name", [*ROOT_PAGES, *GUIDES])
+@pytest.mark.parametrize("name", [*ROOT_PAGES, *GUIDES, *PAGES])
 def test_links_and_paths_of_the_documents_lead_somewhere(name):
     path = ROOT / name
     text = path.read_text()
-    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text)
+    links += re.findall(r'href="(?!https?:)([^"#]*)#?([^"]*)"', text)
+    for target, anchor in links:
         to = path.parent / target if target else path
         assert to.exists(), f"{name} links to {target}"
         assert not anchor or anchor in anchors(to.read_text()), f"{name} links to {target}#{anchor}"
@@ -326,6 +330,17 @@ def test_links_and_paths_of_the_documents_lead_somewhere(name):
         assert of_user or any((folder / named).exists() for folder in from_where), (
             f"{name} names {named}"
         )
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.endswith("/index.md")])
+def test_a_list_of_pages_links_them_where_no_site_is_built(name):
+    """A forge shows a table of contents of Sphinx as plain text."""
+    text = (ROOT / name).read_text()
+    (entries,) = re.findall(r"```{toctree}\n:hidden:\n\n(.*?)```", text, re.DOTALL)
+    named = re.findall(r"^(?:.* <)?([\w./-]+?)>?$", entries, re.MULTILINE)
+    assert {f"{one}.md" for one in named} <= {*re.findall(r"\]\(([^)]*)\)", text)} | {
+        "../../README.md"
+    }
 
 
 @pytest.mark.long

@@ -185,6 +185,14 @@ def test_every_claim_of_ours_has_numbers_or_an_order_and_its_work() -> None:
         assert claim.says.endswith("."), name
 
 
+def test_every_claim_of_ours_can_be_read_alone() -> None:
+    refers_back = (
+        r"(So it|More of|That of|It|They|Standard,|Robust,) |.*(, too|as well|other way.*)\."
+    )
+    for name, claim in claims.load(OURS).items():
+        assert not re.match(refers_back, claim.says), name
+
+
 @pytest.mark.parametrize(
     ("work", "finding"), claims.findings(OURS), ids=[one.where for _, one in claims.findings(OURS)]
 )

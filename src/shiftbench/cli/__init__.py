@@ -1,1 +1,1 @@
-"""Commands of people, and the jobs of the workflow's rules."""
+"""The commands that users type, and the jobs that the rules of the workflow start."""

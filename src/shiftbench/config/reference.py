@@ -8,11 +8,10 @@ import typing
 from collections.abc import Iterator
 from pathlib import Path
 
-import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from shiftbench.config import compatibility, compatibility_words, components
+from shiftbench.config import compatibility, compatibility_words, components, type_words
 from shiftbench.config.claim_schema import ClaimEntry, Finding, Holds
 from shiftbench.config.schema import ConfigFile, Method, Stream, Study, StudyFile, Tuning
 from shiftbench.core import facts
@@ -104,6 +103,42 @@ WORDS = {
     "what a learner or a combinator offers": compatibility_words.OFFERS,
 }
 
+NAMED_STREAMS = "`name: {family and settings}`"
+AS_WRITTEN = {
+    (ConfigFile, "start"): "a path or a name",
+    (ConfigFile, "budget"): "a name",
+    (ConfigFile, "studies"): "a list of names, or `name: {changes}`",
+    (ConfigFile, "folder"): "a path",
+    (ConfigFile, "streams"): NAMED_STREAMS,
+    (ConfigFile, "methods"): "`name: {keys of a method}`",
+    (ConfigFile, "components"): "a folder, or a list of folders",
+    (Study, "streams"): f"{NAMED_STREAMS}, or a list of names",
+    (Study, "axes"): "`setting: [values]`, or `name: {setting: [values]}`",
+    (Study, "methods"): "a list of names, or `name: {changes}`",
+    (Study, "metrics"): "a list of one or more names",
+    (Study, "words"): "a list of words",
+    (Study, "tuning"): "the keys of [tuning](#tuning)",
+    (Study, "configurations"): "a list of `component.key: [values]`",
+    (StudyFile, "start"): "a name",
+    (StudyFile, "settings"): "`component.key: value`",
+    (StudyFile, "budgets"): "`name: {keys of a study}`",
+    (Method, "cite"): "a list of one or more keys",
+    (Method, "search"): "`component.key: [values]`",
+    (Stream, "family"): "a name",
+    (Tuning, "metric"): "a name",
+    (Tuning, "streams"): "`setting: value`",
+    (Tuning, "methods"): "`name: {component.key: [values]}`",
+    (ClaimEntry, "stream"): "`setting: value`",
+    (ClaimEntry, "metric"): "a name",
+    (ClaimEntry, "holds"): "a predicate",
+    (Holds, "value"): "`name: number`, or a number",
+    (Holds, "at_least"): "`name: number`",
+    (Holds, "at_most"): "`name: number`",
+    (Holds, "metric_below"): "a name",
+    (Holds, "metric_above"): "a name",
+}
+"""The forms that users write, where the model has the form that it makes of them."""
+
 TITLES = {
     "streams": "Stream families",
     "models": "Models",
@@ -176,19 +211,24 @@ def _components() -> Iterator[str]:
 
 def _model_table(model: type[BaseModel]) -> str:
     rows = [
-        (field.alias or name, _type(field), _default(field), field.description or "")
+        (field.alias or name, _type(model, name), _default(field), field.description or "")
         for name, field in model.model_fields.items()
     ]
     return _table(rows)
+
+
+def _type(model: type[BaseModel], name: str) -> str:
+    return AS_WRITTEN.get((model, name)) or type_words.of_key(model.model_fields[name])
 
 
 def _settings_table(kind: str, name: str) -> str:
     fields = components.fields(kind, name)
     if not fields:
         return "No settings.\n"
+    types = typing.get_type_hints(components.settings(kind, name), include_extras=True)
     rows = [
-        (key, f"`{written}`", _literal(default), document)
-        for key, (written, default, document) in fields.items()
+        (key, type_words.words(types[key]), _literal(default), document)
+        for key, (_, default, document) in fields.items()
     ]
     return _table(rows)
 
@@ -199,32 +239,6 @@ def _table(rows: list[tuple[str, str, str, str]]) -> str:
         cells = [f"`{key}`", kind, default, meaning]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join([*lines, ""])
-
-
-def _type(field: FieldInfo) -> str:
-    kind = _words(field.annotation)
-    least = [f"at least {m.ge}" for m in field.metadata if isinstance(m, annotated_types.Ge)]
-    most = [f"at most {m.le:,}" for m in field.metadata if isinstance(m, annotated_types.Le)]
-    return ", ".join([kind, *least, *most])
-
-
-def _words(annotation: typing.Any) -> str:
-    """Return the name of a type for readers of YAML."""
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    simple = {int: "integer", float: "number", bool: "`true` or `false`", str: "text"}
-    simple |= {typing.Any: "anything", type(None): "nothing"}
-    if annotation in simple:
-        return simple[annotation]
-    if origin is typing.Literal:
-        return " or ".join(f"`{value}`" for value in arguments)
-    if origin is list:
-        return "list"
-    if origin is dict or isinstance(annotation, type):
-        return "mapping"
-    if origin is typing.Annotated:
-        return _words(arguments[0])
-    inner = [_words(argument) for argument in arguments if argument is not type(None)]
-    return inner[0] if origin is not tuple else "component"
 
 
 def _default(field: FieldInfo) -> str:

@@ -1,6 +1,6 @@
 """Contract tests of components: ours run them in tests/, users run them with the verb `test`.
 
-Not imported by anything that runs: pytest is needed here alone.
+Nothing that computes results imports this package, since only this one needs pytest.
 """
 
 import pytest

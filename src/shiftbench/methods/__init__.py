@@ -1,1 +1,1 @@
-"""Learners, combinators and what they are made of: posteriors, models, networks."""
+"""Learners and combinators, and their parts: posteriors, models, networks."""

@@ -59,6 +59,17 @@ def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
     assert "Together 0.8. Machines" in costs.caption(costs.collect(tmp_path))
 
 
+def test_few_core_hours_are_shown_as_few_and_not_as_none():
+    rows = pd.DataFrame(
+        {"seeds": [1, 40], "core_hours": 0.0, "trials": [float("nan"), 0.25],
+         "at_20_seeds": [0.0, 0.25]}
+    )  # fmt: skip
+    assert costs.shown(rows).to_dict("list") == {
+        "seeds": [1, 40], "core_hours": ["under 0.001"] * 2, "trials": ["", "0.25"],
+        "at_20_seeds": ["under 0.02", "0.25"],
+    }  # fmt: skip
+
+
 def test_costs_say_which_runs_were_computed_again(tmp_path):
     for name, verdict in (("one", "identical"), ("two", "rounding"), ("three", "identical")):
         study(tmp_path, name, tuned=False)

@@ -25,6 +25,7 @@ from shiftbench.publish.site import (
     attachments,
     charts,
     collect,
+    dataset_page,
     method_styles,
     pages,
     situations,
@@ -135,6 +136,13 @@ def test_every_study_method_and_data_set_has_a_page(
     assert "cpu/permuted-mnist: permuted-mnist (permuted-images)" in mnist
 
 
+def test_files_that_shiftbench_makes_have_no_link() -> None:
+    fetched = dataset_page.of("mnist")
+    assert set(fetched["links"]) == set(fetched["dataset"].files)
+    made = dataset_page.of("made-ngrams-2012")
+    assert made["dataset"].files and not made["links"]
+
+
 @pytest.mark.parametrize("place", ["embedded/online-regret", "cpu/permuted-mnist"])
 def test_numbers_are_those_of_the_summary(
     site: Path, documents: dict[Path, html.Element], place: str
@@ -208,6 +216,8 @@ def test_the_start_page_is_small_and_leads_with_tuned_studies(
     site: Path, found: collect.SiteResults, documents: dict[Path, html.Element]
 ) -> None:
     start = documents[site / "index.html"]
+    number = len({study.name for study in found.studies})
+    assert number < len(found.studies) and f" on {number} studies, " in start.one("body").text
     assert len(start.one("body").text.split()) < 1500
     needed = ("index.html", "assets/site.css", "assets/site.js", "assets/pages.js")
     assert sum((site / name).stat().st_size for name in needed) < 300_000

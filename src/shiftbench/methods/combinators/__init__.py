@@ -1,1 +1,1 @@
-"""Functions from a learner to a learner, one file a combinator."""
+"""Combinators, one file each: functions that make a learner from a learner."""

@@ -1,1 +1,1 @@
-"""Learning methods, one file a method, and nothing else."""
+"""Learners, one file each."""

@@ -14,6 +14,8 @@ from shiftbench.publish import result_files
 
 SEEDS = 20
 """Largest number of seeds in the papers."""
+LEAST = 0.001
+"""The unit of recorded core-hours, to which they are rounded."""
 COLUMNS = (
     "config", "study", "seeds", "runs", "core_hours", "trials", "at_20_seeds", "commit", "verified",
 )  # fmt: skip
@@ -32,8 +34,18 @@ def collect(published: Path) -> pd.DataFrame:
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the table for reading, with hours to three digits."""
-    hours = rows[["core_hours", "trials", "at_20_seeds"]]
-    return rows.assign(**hours.map(lambda value: "" if pd.isna(value) else f"{value:.3g}"))
+    hours = rows[["core_hours", "trials"]].map(lambda value: "" if pd.isna(value) else words(value))
+    more = (SEEDS / rows["seeds"]).clip(lower=1)
+    at_20_seeds = [words(*pair) for pair in zip(rows["at_20_seeds"], more, strict=True)]
+    return rows.assign(**hours, at_20_seeds=at_20_seeds)
+
+
+def words(hours: float, times: float = 1) -> str:
+    """Return core-hours to three digits; those that are recorded as 0 are few, but not none.
+
+    times: the factor by which recorded core-hours were multiplied.
+    """
+    return f"{hours:.3g}" if hours else f"under {LEAST * times:.1g}"
 
 
 def caption(rows: pd.DataFrame) -> str:

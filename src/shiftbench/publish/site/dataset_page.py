@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shiftbench.data.store import raw
 from shiftbench.publish.site.collect import SiteResults, SiteStudy
 
@@ -15,3 +17,13 @@ def used(results: SiteResults) -> dict[str, list[tuple[SiteStudy, str]]]:
             if name in raw.table():
                 uses.setdefault(name, []).append((study, stream))
     return {name: uses[name] for name in raw.table() if name in uses}
+
+
+def of(name: str) -> dict[str, Any]:
+    """Return what the page of a data set shows; links: the addresses of files to fetch."""
+    dataset = raw.table()[name]
+    addresses = {file: entry.address for file, entry in dataset.files.items()}
+    links = {
+        file: address for file, address in addresses.items() if not address.startswith(raw.MADE)
+    }
+    return {"name": name, "dataset": dataset, "links": links}

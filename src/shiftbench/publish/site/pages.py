@@ -14,7 +14,7 @@ import jinja2
 
 from shiftbench.config import bibliography
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import raw, scratch
+from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
@@ -135,8 +135,7 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     for name in results.library.methods:
         write("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
     for name, streams in common["datasets"].items():
-        dataset = raw.table()[name]
-        write("dataset.html", f"datasets/{name}.html", name=name, dataset=dataset, streams=streams)
+        write("dataset.html", f"datasets/{name}.html", **dataset_page.of(name), streams=streams)
     search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
     (site / "assets" / "vega.js").write_text(library(), encoding="utf-8")
 

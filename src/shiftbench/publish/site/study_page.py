@@ -15,6 +15,7 @@ from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import caption_notes, ranking, units
 from shiftbench.publish import result_files
+from shiftbench.publish.derived import costs
 from shiftbench.publish.site import method_styles, numbers
 from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standings
@@ -250,7 +251,7 @@ def _cost(study: SiteStudy) -> str:
     if hours is None:
         return "not recorded"
     more = f", and {trials:.3g} of trials of settings" if trials else ""
-    return f"{hours:.3g} core-hours{more}"
+    return f"{costs.words(hours)} core-hours{more}"
 
 
 def _made_by(study: SiteStudy) -> str:

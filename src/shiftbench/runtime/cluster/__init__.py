@@ -1,1 +1,1 @@
-"""Running of the workflow on a Slurm cluster; no module that computes imports it."""
+"""Runs the workflow on a Slurm cluster. No module that computes results imports this package."""
