@@ -132,6 +132,13 @@ def test_a_column_of_time_labels_the_tasks_and_is_no_feature(tmp_path: Path) -> 
         build(tmp_path, rows, time="day")
 
 
+def test_without_a_column_of_time_tasks_have_the_number_of_their_first_row(tmp_path: Path) -> None:
+    store = build(tmp_path, history=1, rows_per_task=2)
+    assert store["time"].values.tolist() == [2, 4]
+    assert store["time"].attrs["column"] == "number of the row"
+    assert "time" not in build(tmp_path, order="shuffled"), "where rows have no place in time"
+
+
 def test_scaling_by_all_rows_and_a_constant_feature_becomes_0(tmp_path: Path) -> None:
     settings = {"columns": ("x", "z"), "target_scaling": "z-score"}
     store = build(tmp_path, scaling="z-score", **settings)

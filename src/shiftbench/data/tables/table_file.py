@@ -4,8 +4,8 @@ The table is a CSV file (plain, .gz or .xz) whose first line names the columns, 
 task is a row, a number of rows, or the rows with the same value in a column of tasks. Features and
 a real target are scaled by all rows, including later ones, which is a declared look-ahead; or by
 the first rows alone (`history`), which are then no tasks, so that nothing is known ahead. A column
-of time labels axes and tables. Other columns of texts are left out, and `check` notes it, unless
-`columns` names them.
+of time labels axes and tables, or else the number of the row in the file. Other columns of texts
+are left out, and `check` notes it, unless `columns` names them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Settings:
     """The columns that are features. Empty: all columns of numbers that have no other role."""
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must not decrease. It is no
-    feature and orders no rows; it labels the axes of figures, and the changes in tables."""
+    feature and orders no rows; it labels the axes of figures, and the changes in tables. Empty: the
+    numbers of the rows in the file do so, from 1, with those of the history."""
     separator: Literal["comma", "semicolon", "tab"] = "comma"
     """Separator of the values of a CSV file."""
     order: Literal["file", "shuffled"] = "file"
@@ -208,9 +209,14 @@ def _note(left_out: Sequence[str], time: str) -> str:
 def _time(
     settings: Settings, path: Path, table: _user_table.Rows, members: np.ndarray
 ) -> _table_tasks.Time | None:
-    """Return the time of the first row of each task, if any. UserError if time decreases."""
-    if not settings.time:
+    """Return the time or the number of the first row of each task; None for shuffled rows.
+
+    UserError if time decreases.
+    """
+    if settings.order == "shuffled":
         return None
+    if not settings.time:
+        return _table_tasks.Time("number of the row", 1 + members[:, 0])
     cells = table.words[settings.time]
     labels = times.labels(
         cells,
