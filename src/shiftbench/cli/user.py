@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check a config, and print what it plans and which metrics stay empty."""
-    from shiftbench.config import claims, compatibility, shared_warm_ups
+    """Check a config, and print what it plans, with notes on what its results would lack."""
+    from shiftbench.config import claims, compatibility, seed_checks, shared_warm_ups
 
     config, notes_on_data = checked(options.config)
     for name, study in config.studies.items():
@@ -38,7 +38,7 @@ def check(options: argparse.Namespace) -> None:
             f"{number} {what}{'s' * (number > 1)}" for what, number in counts.items() if number
         ]
         print(f"{name}: {study.title}; {', '.join(shown)}")
-    for note in (*notes_on_data, *compatibility.notes(config)):
+    for note in (*notes_on_data, *compatibility.notes(config), *seed_checks.notes(config)):
         print(f"Note: {note}")
 
 
