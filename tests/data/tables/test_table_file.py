@@ -132,6 +132,14 @@ def test_a_column_of_time_labels_the_tasks_and_is_no_feature(tmp_path: Path) -> 
         build(tmp_path, rows, time="day")
 
 
+def test_missing_dates_are_noted_also_those_of_the_history(tmp_path: Path) -> None:
+    days = ("day", "2024-01-01", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-06")
+    path = written(tmp_path, [(day, *line[1:4]) for day, line in zip(days, ROWS, strict=True)])
+    settings = Settings(path=path.name, **ALL, time="day", history=2)
+    (note,) = table_file.look(settings, path)
+    assert note.startswith('In column "day" 1 of 6 days is missing, the first after 2024-01-01;')
+
+
 def test_without_a_column_of_time_tasks_have_the_number_of_their_first_row(tmp_path: Path) -> None:
     store = build(tmp_path, history=1, rows_per_task=2)
     assert store["time"].values.tolist() == [2, 4]

@@ -24,7 +24,7 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data import splits, times
+from shiftbench.data import date_gaps, splits, times
 from shiftbench.data.tables import _table_tasks, _user_table
 from shiftbench.data.tables._table_tasks import NONE
 
@@ -126,8 +126,12 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 
 def look(settings: Settings, path: Path) -> list[str]:
-    """Return notes on unused columns. UserError if the table does not fit the settings."""
-    return [note for note in [build(settings, path).attrs["left_out"]] if note]
+    """Return notes on unused columns and missing dates.
+
+    UserError if the table does not fit the settings.
+    """
+    attributes = build(settings, path).attrs
+    return [attributes[name] for name in ("left_out", "gaps") if attributes[name]]
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -149,8 +153,12 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     parts = _table_tasks.split(path, orders, settings.validation_share, settings.test_share)
     shift = np.tile(_shifts(settings, path, table, members), (settings.realisations, 1))
     rows = _rows(settings, path, table, features)
-    attrs = _attributes(settings, path, shift) | {"left_out": _note(left_out, settings.time)}
-    return _table_tasks.store(rows, parts, shift, attrs, _time(settings, path, table, members))
+    labels, name = _labels(settings, path, table)
+    notes = {"left_out": _note(left_out, settings.time), "gaps": date_gaps.note(labels, name)}
+    in_order = settings.order == "file"
+    time = _table_tasks.Time(name, labels[members[:, 0]]) if in_order else None
+    attrs = _attributes(settings, path, shift) | notes
+    return _table_tasks.store(rows, parts, shift, attrs, time)
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -206,25 +214,20 @@ def _note(left_out: Sequence[str], time: str) -> str:
     return note if time else f"{note}; if one holds dates, set `time` to its name"
 
 
-def _time(
-    settings: Settings, path: Path, table: _user_table.Rows, members: np.ndarray
-) -> _table_tasks.Time | None:
-    """Return the time or the number of the first row of each task; None for shuffled rows.
+def _labels(settings: Settings, path: Path, table: _user_table.Rows) -> tuple[np.ndarray, str]:
+    """Return the time, or else the number, of each row [row], and what it is.
 
     UserError if time decreases.
     """
-    if settings.order == "shuffled":
-        return None
     if not settings.time:
-        return _table_tasks.Time("number of the row", 1 + members[:, 0])
-    cells = table.words[settings.time]
+        return 1 + np.arange(len(table.places)), "number of the row"
     labels = times.labels(
-        cells,
+        table.words[settings.time],
         lambda row: _user_table.where(path, table.places[row], settings.time),
         lambda row: _user_table.line(path, table.places[row]),
         repeats=True,
     )
-    return _table_tasks.Time(settings.time, labels[members[:, 0]])
+    return labels, settings.time
 
 
 def _members(settings: Settings, path: Path, table: _user_table.Rows) -> np.ndarray:
