@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +19,8 @@ from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
 MISSING = "this key is missing"
+RENAMED = {"separator": "delimiter"}
+"""Settings of older configs."""
 Check = Generator[Issue, None, dict[str, Any] | None]
 """Yields issues with settings, and returns the settings with defaults, None if they are wrong."""
 
@@ -79,10 +81,19 @@ def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any
             # Only as deep as the setting: below it pydantic names branches of unions.
             where = (*place, *item["loc"][:1])
             if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                yield where, unknown(f"setting of {name}", item["loc"][0], fields)
+                yield where, _unknown_setting(name, str(item["loc"][0]), fields)
             else:
                 yield where, f"{message(item)}; the type is {fields[str(item['loc'][0])][0]}"
     return None
+
+
+def _unknown_setting(component: str, setting: str, fields: Mapping[str, Any]) -> str:
+    """Say that a component has no such setting, or what the setting is called now."""
+    new_name = RENAMED.get(setting, "")
+    if new_name not in fields:
+        return unknown(f"setting of {component}", setting, fields)
+    now = f'the setting "{setting}" is called "{new_name}" now'
+    return f"{now}; the type is {fields[new_name][0]}"
 
 
 def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:

@@ -10,7 +10,7 @@ only, and of a user's component nobody knows: then the score table says it after
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from shiftbench.config import components, digest, tuning
 from shiftbench.config.compatibility_words import listed
@@ -71,7 +71,7 @@ def _varies(name: str, stream: Stream) -> bool:
     return part.facts.varies is None or bool(part.words("varies"))
 
 
-def _draws(pipeline: Sequence[Component]) -> bool:
+def _draws(pipeline: list[Component]) -> bool:
     """Return whether a component of a pipeline draws, or may draw."""
     parts = [(kind, name) for kind, (name, _) in by_kind(pipeline)]
     if any(components.package_of(*part) != components.OURS for part in parts):
