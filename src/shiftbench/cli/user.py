@@ -123,8 +123,11 @@ def show(options: argparse.Namespace) -> None:
 
 
 def _shown(path: Path, name: str) -> list[str]:
-    """Describe the method and the study of a name. UserError if there is neither."""
-    from shiftbench.config import catalogue, config_file
+    """Describe the method and the study of a name, or the methods with this label.
+
+    UserError if there is none of these.
+    """
+    from shiftbench.config import catalogue, config_file, method_labels
     from shiftbench.config.compatibility_words import listed
     from shiftbench.config.library import Library
     from shiftbench.config.tuning import TRIALS
@@ -132,7 +135,9 @@ def _shown(path: Path, name: str) -> list[str]:
     unchecked = config_file.with_components(path) if path.exists() else None
     library = unchecked.library if unchecked else Library(path.parent)
     studies = list(unchecked.data.get("studies", ())) if unchecked else []
-    shown = [catalogue.method(library, name)] if name in library.methods else []
+    labels = method_labels.of_library(library.methods)
+    meant = [name] if name in labels else method_labels.named(name, labels)
+    shown = [catalogue.method(library, one) for one in meant]
     if name.removesuffix(TRIALS) in studies:
         composition = config_file.composed(path)
         config = config_file.planned(composition)
