@@ -23,7 +23,7 @@ import yaml
 from shiftbench.config import bibliography, config_file
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import summarise, tidy
-from tests import own_words
+from tests import own_pictures, own_words
 from tests.checkout import ROOT
 
 QUICK = """
@@ -193,6 +193,7 @@ def test_every_command_of_the_docs(checkout):
     shell("make run", checkout)
     shell(f"{OURS} publish", checkout)
     own_words.write(checkout.parent / "speeches" / "texts")
+    own_pictures.write(checkout.parent / "cameras" / "pictures")
     said = {}
     for name in ("own-method", "own-data", "publishing", "troubleshooting"):
         page = (ROOT / "docs" / f"{name}.md").read_text()
@@ -213,6 +214,8 @@ def test_every_command_of_the_docs(checkout):
     assert (checkout / "results/series/studies/changes/figures/changepoints.png").exists()
     assert (checkout / "results/prices/studies/prices/tables/changepoint-dates.csv").exists()
     own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
+    cameras = summary(checkout, "cameras", "cameras")
+    assert list(cameras) == ["vcl", "map"] and cameras["vcl"]["accuracy"] > 0.6
     verified = said[f"{OURS} verify results/embedded"]
     assert re.search(r"^toy-step +identical", verified, re.MULTILINE)
     native = next(text for command, text in said.items() if "INSTRUCTIONS=native" in command)

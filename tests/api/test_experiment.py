@@ -92,7 +92,7 @@ WRONG = {
     'studies.study.metrics[0]: "accuracy" needs test data': {"metrics": ["accuracy"]},
     'studies.study.colour: unknown key "colour"': {"colour": "red"},
     "`tuning` needs a workflow": {"tuning": {"trials": 3}},
-    "studies.study.seeds: should be greater than or equal to 1 (it is 0)": {"seeds": 0},
+    "studies.study.seeds: should be at least 1 (it is 0)": {"seeds": 0},
 }
 
 

@@ -12,7 +12,7 @@ import shiftbench as sb
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.scoring import statistics, tidy
+from shiftbench.evaluation.scoring import statistics, tidy, tidy_files
 
 EMBEDDED = checkout.PACKAGE.parents[1] / "results/published/embedded"
 
@@ -38,6 +38,19 @@ def test_means_and_intervals_are_the_published_ones(published):
         found = statistics.interval(scores.sel(labels).values, statistics.bounds(row.metric))
         expected = (row.mean, row.sd, row.ci_low, row.ci_high, row.n)
         assert tuple(found) == pytest.approx(expected, nan_ok=True, abs=1e-12)
+
+
+def test_intervals_are_those_that_score_tables_print(published):
+    summary = pd.read_csv(EMBEDDED / "studies/regimes/summary.csv")
+    found = published.intervals("regimes")
+    assert found.columns.tolist() == [*tidy_files.DIMENSIONS[:3], "mean", "sd", "low", "high", "n"]
+    keys = ["stream", "learner", "metric"]
+    both = summary.merge(found, on=keys, suffixes=("", "_found"), validate="one_to_one")
+    assert len(both) == len(found) == len(summary)
+    for theirs, ours in [("mean", "mean_found"), ("ci_low", "low"), ("ci_high", "high")]:
+        assert both[ours].tolist() == pytest.approx(both[theirs].tolist(), nan_ok=True)
+    with pytest.raises(UserError, match='unknown study "regime"; did you mean "regimes"'):
+        published.intervals("regime")
 
 
 def test_comparisons_are_those_of_the_published_table(published):

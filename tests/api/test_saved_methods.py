@@ -11,30 +11,30 @@ import shiftbench as sb
 from shiftbench.data.store import checkpoint
 
 CHANGED_META = [
-    (("done",), "5", 'done: should be a valid integer \\(it is "5"\\)'),
-    (("done",), -1, "done: should be greater than or equal to 0"),
+    (("done",), "5", 'done: should be a whole number, such as 3 \\(it is "5"\\)'),
+    (("done",), -1, "done: should be at least 0"),
     (("done",), None, "done: this key is missing"),
     (("method",), [], "method: should be"),
     (("method",), None, "method: this key is missing"),
     (("method", "seed"), 3, "a method with another seed"),
     (("method", "seed"), None, "a method with another seed"),
     (("method", "more"), 1, "a method with another more"),
-    (("classes",), "ab", "classes: should be a valid array"),
-    (("classes",), [["a"]], "classes.0.str: should be a valid string"),
+    (("classes",), "ab", "classes: should be a list"),
+    (("classes",), [["a"]], "classes.0.str: should be a text"),
     (("classes",), ["a", "a"], "the classes .* are not those of such a method"),
     (("classes",), ["a", "b", "c"], "the classes .* are not those of such a method"),
     (("all_classes",), True, "the classes .* are not those of such a method"),
-    (("all_classes",), "no", "all_classes: should be a valid boolean"),
-    (("form",), None, "names: Extra inputs are not permitted"),
+    (("all_classes",), "no", "all_classes: should be true or false"),
+    (("form",), None, "names: this key is not known"),
     (("form",), [[2], 2], "form.2: this key is missing"),
     (("form",), [[3], 2, True, 1], "the names are not as many as the inputs"),
     (("form",), [[2], 1, False, 1], "the form has other outputs"),
     (("form",), [[2], 3, True, 1], "the form has other outputs"),
     (("names",), ["a"], "the names are not as many as the inputs"),
     (("names",), ["a", "a"], "the names are not as many as the inputs"),
-    (("names",), 3, "names: should be a valid array"),
+    (("names",), 3, "names: should be a list"),
     (("single",), True, "single does not go with the form"),
-    (("zz",), 1, "zz: Extra inputs are not permitted"),
+    (("zz",), 1, "zz: this key is not known"),
 ]
 
 

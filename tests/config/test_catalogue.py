@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
+import shiftbench as sb
 from shiftbench.cli import main
 from shiftbench.config import (
     bibliography,
@@ -209,6 +211,8 @@ def test_a_tuned_study_tells_its_trials():
         ("Beta-Closeness", "\n\nbeta-closeness: How near"),
         ("vcl-raial", 'unknown method or study "vcl-raial"; did you mean "vcl-radial"?\n'),
         ("zzz", 'unknown method or study "zzz"; the nearest of '),
+        ("Robust BOCPD", "robust-bocpd: Robust BOCPD\n"),
+        ("vbs, k = 6", "vbs-linear: VBS, K = 6\n"),
         ("well-log", 'has no study "well-log"; add --config config/cpu.yaml\n'),
     ],
 )
@@ -217,6 +221,20 @@ def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
     told = capsys.readouterr()
     assert words in (told.err if status else told.out)
     assert not status or len(told.err.splitlines()) == 1
+
+
+def test_the_label_of_a_method_is_answered_with_its_name(tmp_path, capsys):
+    remedy = 'unknown method "Robust BOCPD"; this is the label of "robust-bocpd", write the name'
+    assert main.main(["show", "Robust BOCPD", "--study", "nile"]) == 2
+    assert 'this is the label of "robust"' in capsys.readouterr().err
+    with pytest.raises(ValueError, match=remedy):
+        sb.method("Robust BOCPD")
+    config = tmp_path / "mine.yaml"
+    study = {"title": "Mine", "streams": {"one": {"family": "toy-step"}}, "seeds": 1}
+    study |= {"methods": ["Robust BOCPD"], "metrics": ["log_predictive"], "artefacts": []}
+    config.write_text(yaml.safe_dump({"studies": {"mine": study}}))
+    assert main.main(["check", str(config)]) == 2
+    assert remedy in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

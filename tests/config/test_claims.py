@@ -101,7 +101,7 @@ def test_trials_judge_nothing() -> None:
     [
         ("toy-step, points", "toy-steps, points", 4, 'family "toy-steps"; did you mean "toy-step"'),
         ("points: [12, 14]", "pointz: 12", 4, 'unknown setting of toy-step "pointz"'),
-        ("points: [12, 14]", "points: [12, few]", 4, "valid integer"),
+        ("points: [12, 14]", "points: [12, few]", 4, "whole number"),
         ("family: toy-step, points: [12, 14]", "family: series, dataset: nil", 4, "dataset"),
         ("family: toy-step, points: [12, 14]", "points: 12", 4, "family"),
         ("metric: jump_f1", "metric: jump", 5, 'unknown metric "jump"'),
@@ -120,7 +120,7 @@ def test_trials_judge_nothing() -> None:
         ("where: Fig. 2", "where: Fig. 2\n  name: other", 3, 'unknown key "name"'),
         ("where: Fig. 2", "where: Fig. 2\n  where: 2", 3, "stands here twice"),
         ("steps-are-found", "Steps", 1, "small letters"),
-        ("where: Fig. 2", "where: Fig. 2\n  check: 2", 3, "boolean"),
+        ("where: Fig. 2", "where: Fig. 2\n  check: 2", 3, "true or false"),
     ],
 )  # fmt: skip
 def test_an_error_has_its_line(folder: Path, old: str, new: str, line: int, words: str) -> None:

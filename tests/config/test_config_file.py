@@ -104,14 +104,14 @@ studies:
       c: [gaussian-mean, gausian-mean]
 """
     assert errors(tmp_path, text) == [
-        "line 1, seeds_per_job: should be greater than or equal to 1 (it is 0)",
+        "line 1, seeds_per_job: should be at least 1 (it is 0)",
         'line 4, streams.steps.family: unknown family "toy-stp"; did you mean "toy-step"?',
-        "line 5, streams.digits.tasks: should be greater than or equal to 1 (it is 0); "
+        "line 5, streams.digits.tasks: should be at least 1 (it is 0); "
         "the type is Annotated[int, Ge(1)]",
         'line 7, studies.all: the name "all" stands for all studies; choose another',
         "line 9, studies.all.title: this key stands here twice",
         'line 10, studies.all.streams[0]: unknown stream "step"; did you mean "steps"?',
-        'line 11, studies.all.seeds: should be a valid integer (it is "many")',
+        'line 11, studies.all.seeds: should be a whole number, such as 3 (it is "many")',
         'line 12, studies.all.sees: unknown key "sees"; did you mean "seeds"?',
         'line 13, studies.all.metrics[0]: unknown metric "jump_f2"; did you mean "jump_f1"?',
         'line 14, studies.all.artefacts[0]: unknown artefact "score-tabel"; '
@@ -122,7 +122,7 @@ studies:
         "the last item must be a learner",
         'line 18, studies.all.methods.b[0].beam.siez: unknown setting of beam "siez"; '
         'did you mean "size"?',
-        "line 18, studies.all.methods.b[0].beam.size: should be greater than or equal to 1 "
+        "line 18, studies.all.methods.b[0].beam.size: should be at least 1 "
         "(it is -2); the type is Annotated[int, Ge(1)]",
         'line 19, studies.all.methods.b[1].mfvi: "mfvi" fits a model; give the study a `model`',
         'line 20, studies.all.methods.c[0].gaussian-mean: "gaussian-mean" is a learner; '
@@ -267,13 +267,13 @@ def _places(value: object, place: tuple = ()) -> Iterator[tuple]:
          "should be a finite number (it is Infinity)"),
         ("{size: 2}", "{variance: .nan}", "line 17, studies.toy.methods.beam[0].beam.variance: "
          "should be a finite number (it is NaN)"),
-        ("points: 12", "points: .inf", "line 6, streams.steps.points: should be a valid integer"),
+        ("points: 12", "points: .inf", "line 6, streams.steps.points: should be a whole number"),
         ("seeds: 5", "seeds: 100000000000", "line 11, studies.toy.seeds: "
-         "should be less than or equal to 100000 (it is 100000000000)"),
+         "should be at most 100000 (it is 100000000000)"),
         ("seeds: 5\n    seeds_per_job: 2", "seeds: 100000\n    seeds_per_job: 1",
          "line 11, studies.toy.seeds: 200,000 runs, but at most 100,000 can be planned; raise "
          "seeds_per_job, or ask for fewer"),
-        ("[steps]", "[[toy-step]]", "line 10, studies.toy.streams[0]: should be a valid string"),
+        ("[steps]", "[[toy-step]]", "line 10, studies.toy.streams[0]: should be a text"),
         ("  toy:", f"  {'t' * 300}:", f"line 8, studies.{'t' * 300}: "
          "this name has 300 characters; file names take at most 100"),
         ("  steps:", f"  {'s' * 101}:", f"line 4, streams.{'s' * 101}: "
@@ -313,7 +313,7 @@ def test_a_text_in_quotes_is_what_it_seems(tmp_path) -> None:
     assert quoted.studies["toy"].title == "010"
     assert load(tmp_path, GOOD.replace("points: 12", "points: 0x10")).streams
     (found,) = errors(tmp_path, GOOD.replace("points: 12", "points: 0o17"))
-    assert 'should be a valid integer (it is "0o17")' in found
+    assert 'should be a whole number, such as 3 (it is "0o17")' in found
 
 
 @pytest.mark.parametrize("file", [*FILES_OF_OURS], ids=str)
@@ -366,9 +366,9 @@ def test_a_method_needs_what_it_says_else_what_its_file_says_else_what_the_study
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("threads: 0", "should be greater than or equal to 1"),
-        ("minutes: soon", "should be a valid integer"),
-        ("memory_mb: 8000000000", "should be less than or equal to 64000000"),
+        ("threads: 0", "should be at least 1"),
+        ("minutes: soon", "should be a whole number, such as 3"),
+        ("memory_mb: 8000000000", "should be at most 64000000"),
         ("cores: 4", 'unknown component "cores"'),
     ],
 )

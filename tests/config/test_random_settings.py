@@ -78,7 +78,7 @@ def test_figures_know_the_whole_configuration_of_each_seed(load):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("mfvi.draws: [3]", "mfvi.draws: [0]", "greater than or equal to 1"),
+        ("mfvi.draws: [3]", "mfvi.draws: [0]", "at least 1"),
         ("mfvi.draws: [3]", "mfvi.drawz: [3]", 'did you mean "draws"'),
         ("mfvi.draws: [3]", "vogn.draws: [3]", '"vogn"'),
         ("mfvi.draws: [3]", "mfvi.estimator: [local], mfvi.family: [radial]", "field, seed"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 
-from shiftbench.config import components, config_file
+from shiftbench.config import components, config_file, seed_checks
 from shiftbench.config.config_file import ConfigError
 from tests.config import test_tuning
 
@@ -60,3 +62,46 @@ def test_trials_count_realisations_of_their_own(errors):
 def test_streams_with_realisations_say_what_these_vary(family):
     has = "realisations" in components.fields("streams", family)
     assert has == (components.facts("streams", family).varies is not None)
+
+
+TABLE = """
+streams:
+  prices: {{family: table-file, path: prices.csv, target: price}}
+studies:
+  prices:
+    title: Prices
+    streams: [prices]
+    seeds: {seeds}
+    metrics: [absolute_error]
+    artefacts: [score-table]
+    methods: [{methods}]
+"""
+PLAIN = "vbs-linear, plain: [linear-gaussian: {noise_sd: 1.0}]"
+
+
+def noted(folder, methods: str, seeds: int = 5) -> list[str]:
+    (folder / "prices.csv").write_text("load,price\n1,2\n2,3\n3,5\n")
+    path = folder / "prices.yaml"
+    path.write_text(TABLE.format(methods=methods, seeds=seeds))
+    return [*seed_checks.notes(config_file.load(path))]
+
+
+def test_seeds_that_are_all_alike_are_noted_with_the_remedy(tmp_path):
+    (note,) = noted(tmp_path, PLAIN)
+    assert note.startswith("prices: all 5 seeds are alike for vbs-linear and plain on stream pric")
+    assert note.endswith("their intervals have width zero; one seed is enough, set seeds to 1")
+    assert noted(tmp_path, PLAIN, seeds=1) == []
+
+
+def test_methods_that_draw_nothing_are_noted_beside_one_that_draws(tmp_path):
+    drawing = "some: [ensemble: {size: 2}, linear-gaussian: {noise_sd: 1.0}]"
+    assert noted(tmp_path, drawing) == []
+    (note,) = noted(tmp_path, f"vbs-linear, {drawing}")
+    assert "alike for vbs-linear on stream prices" in note and note.endswith("width zero")
+
+
+def test_our_methods_draw_by_the_module_of_seeds_alone():
+    own = re.compile(r"np\.random\.(?!Generator)|tf\.random\.\w+\(|^import random", re.MULTILINE)
+    methods = components.packages()[components.OURS] / "methods"
+    found = [path for path in methods.rglob("*.py") if own.search(path.read_text())]
+    assert not found, "draw by core.seeds, from which `check` knows whether seeds differ"

@@ -138,8 +138,8 @@ def _of_one(space):
     [
         (lambda study: study["tuning"].pop("methods"), "this one has nothing to try"),
         (_set("trials", 5), "3 trials, but every method gets 5; add values"),
-        (_set("trials", 10**11), "less than or equal to 100000"),
-        (_set("seeds", 10**11), "less than or equal to 100000"),
+        (_set("trials", 10**11), "at most 100000"),
+        (_set("seeds", 10**11), "at most 100000"),
         (_set("seeds", 10**5), "line 25, studies.study.tuning: 60,000 runs, but at most 50,000"),
         (_of_one(dict.fromkeys(FIVE, [1] * 100)), "more than 1,000,000,000"),
         (_set("metric", "ece"), 'unknown metric of the study "ece"'),
@@ -148,7 +148,7 @@ def _of_one(space):
         (_set("methods", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
         (_of_one({"map.strenght": [1, 2, 3]}), 'did you mean "strength"'),
         (_of_one({"mpa.strength": [1, 2, 3]}), 'did you mean "map"'),
-        (_of_one({"map.strength": [1, 2, "x"]}), "valid number"),
+        (_of_one({"map.strength": [1, 2, "x"]}), "should be a number"),
     ],
 )
 def test_mistakes_are_named(load, change, words, monkeypatch):

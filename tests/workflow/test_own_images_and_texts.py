@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from shiftbench.cli import main
-from tests import own_words
+from tests import own_pictures, own_words
 from tests.workflow.copies import snakemake_in
 
 CONFIG = """\
@@ -35,25 +33,10 @@ studies:
 """
 
 
-def pictures(folder: Path) -> None:
-    """Draw two days of bright bars on a dark ground, then a day of dark bars."""
-    random = np.random.default_rng(0)
-    for day in range(3):
-        for kind in ("lying", "standing"):
-            (folder / f"day-{day + 1}" / kind).mkdir(parents=True)
-            for number in range(30):
-                levels = random.integers(0, 60, (16, 16), np.uint8)
-                at = random.integers(3, 10)
-                levels[at : at + 4] += 180
-                levels = 255 - levels if day == 2 else levels
-                picture = Image.fromarray(levels.T if kind == "standing" else levels)
-                picture.save(folder / f"day-{day + 1}" / kind / f"{number}.png")
-
-
 @pytest.mark.long
 def test_from_pictures_to_a_figure_and_only_another_content_runs_again(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
-    pictures(folder / "pictures")
+    own_pictures.write(folder / "pictures")
     (folder / "mine.yaml").write_text(CONFIG)
     snakemake_in(folder, "mine.yaml")
     study = folder / "results/mine/studies/days"

@@ -5,11 +5,13 @@ A row of a study is a `learner`, since `.sel(method=...)` of xarray means someth
 
 from __future__ import annotations
 
+from itertools import product
+
 import pandas as pd
 import xarray as xr
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import tidy_files
+from shiftbench.evaluation.scoring import statistics, tidy_files
 
 DIMENSIONS = tidy_files.DIMENSIONS
 
@@ -24,6 +26,26 @@ def of_tree(tree: xr.DataTree) -> xr.Dataset:
 def of_table(table: pd.DataFrame, study: str) -> xr.Dataset:
     """Return score and status of a study's scores.csv; a run that is not there has status ""."""
     return _described(tidy_files.cube(table).assign_attrs(study=study))
+
+
+def intervals(scores: xr.Dataset) -> pd.DataFrame:
+    """Return mean, sd, 95 % interval and number of seeds for each stream, learner and metric."""
+    by_seed = scores["score"].transpose(*DIMENSIONS)
+    names = by_seed.dims[:-1]
+    axes = [by_seed[one].values.tolist() for one in names]
+    rows = [
+        (*labels, *statistics.interval(of_seeds, _bounds(labels[-1])))
+        for labels, of_seeds in zip(
+            product(*axes), by_seed.values.reshape(-1, by_seed.sizes["seed"]), strict=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=[*names, *statistics.Interval._fields])
+
+
+def _bounds(metric: str) -> statistics.Bounds:
+    """Return the bounds of a metric; none of one that a user's own component defined elsewhere."""
+    known = metric in components.names("metrics")
+    return statistics.bounds(metric) if known else statistics.UNBOUNDED
 
 
 def _described(scores: xr.Dataset) -> xr.Dataset:

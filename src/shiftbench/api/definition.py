@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from shiftbench.api.arguments import plain, shown
 from shiftbench.api.input_error import InputError
-from shiftbench.config import component_checks, components, digest
+from shiftbench.config import component_checks, components, digest, method_labels
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.method_needs import PROTOCOL
@@ -100,7 +100,8 @@ def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
         return OWN, items
     methods = _library().methods
     if method not in methods:
-        raise InputError(unknown("method", method, methods))
+        labels = method_labels.of_library(methods)
+        raise InputError(method_labels.unknown("method", method, labels))
     entry = methods[method].get("pipeline")
     if entry is None:
         raise InputError(

@@ -74,6 +74,30 @@ class Results:
             return _labelled_scores.of_tree(tree)
         return _labelled_scores.of_table(self._table(name), name)
 
+    def intervals(self, name: str) -> pd.DataFrame:
+        """Return the mean score of each learner of a study, with its 95 % interval over seeds.
+
+        The numbers are those of score tables and of `summary.csv`, in the unit of the metric.
+
+        Parameters
+        ----------
+        name
+            The name of the study.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each `stream`, `learner` and `metric`: `mean`, standard deviation `sd`,
+            `low` and `high`, the ends of the interval, and `n`, the number of seeds with a score.
+            NaN: no seed with a score, or for `sd` and the interval a single one.
+
+        Raises
+        ------
+        UserError
+            For a name that is not among `studies`, and for a damaged file.
+        """
+        return _labelled_scores.intervals(self.study(name))
+
     def _table(self, name: str) -> pd.DataFrame:
         return tidy_files.read(self.folder / "studies" / name / TABLE)
 
@@ -93,7 +117,7 @@ def load(folder: str | Path) -> Results:
     Returns
     -------
     Results
-        `studies`, `study(name)` and `scores`, a table of all.
+        `studies`, `study(name)`, `intervals(name)` and `scores`, a table of all.
 
     Raises
     ------
@@ -107,6 +131,8 @@ def load(folder: str | Path) -> Results:
     >>> nile = published.study("nile")
     >>> nile["score"].sel(learner="robust", metric="f1", seed=0, stream="nile").item()
     1.0
+    >>> published.intervals("regimes").columns.tolist()
+    ['stream', 'learner', 'metric', 'mean', 'sd', 'low', 'high', 'n']
     """
     results = Results(file_path("folder", folder))
     if results.studies:

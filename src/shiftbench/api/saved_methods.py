@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from shiftbench.api.arguments import shown
 from shiftbench.api.input_error import InputError
-from shiftbench.config import component_checks
+from shiftbench.config import form_errors
 from shiftbench.core.interface import State
 from shiftbench.data.store import checkpoint
 
@@ -104,7 +104,7 @@ def errors_about(path: Path) -> Iterator[None]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) + ": " if first["loc"] else ""
-        raise _wrong(path, where + component_checks.message(first)) from None
+        raise _wrong(path, where + form_errors.message(first)) from None
     except DAMAGED as error:
         raise _wrong(path, str(error) or type(error).__name__) from None
 

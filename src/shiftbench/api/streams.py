@@ -82,6 +82,7 @@ class Stream:
             f"{self.store.sizes['realisation']} realisations",
             f"licence: {attributes.get('licence') or 'not stated'}",
             attributes.get("left_out", ""),
+            attributes.get("gaps", ""),
         ]
         lines = [f'<stream "{self.name}": {attributes["title"]}', *filter(None, facts)]
         return "\n  ".join(lines) + ">"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check a config, and print what it plans and which metrics stay empty."""
-    from shiftbench.config import claims, compatibility, shared_warm_ups
+    """Check a config, and print what it plans, with notes on what its results would lack."""
+    from shiftbench.config import claims, compatibility, seed_checks, shared_warm_ups
 
     config, notes_on_data = checked(options.config)
     for name, study in config.studies.items():
@@ -38,7 +38,7 @@ def check(options: argparse.Namespace) -> None:
             f"{number} {what}{'s' * (number > 1)}" for what, number in counts.items() if number
         ]
         print(f"{name}: {study.title}; {', '.join(shown)}")
-    for note in (*notes_on_data, *compatibility.notes(config)):
+    for note in (*notes_on_data, *compatibility.notes(config), *seed_checks.notes(config)):
         print(f"Note: {note}")
 
 
@@ -123,8 +123,11 @@ def show(options: argparse.Namespace) -> None:
 
 
 def _shown(path: Path, name: str) -> list[str]:
-    """Describe the method and the study of a name. UserError if there is neither."""
-    from shiftbench.config import catalogue, config_file
+    """Describe the method and the study of a name, or the methods with this label.
+
+    UserError if there is none of these.
+    """
+    from shiftbench.config import catalogue, config_file, method_labels
     from shiftbench.config.compatibility_words import listed
     from shiftbench.config.library import Library
     from shiftbench.config.tuning import TRIALS
@@ -132,7 +135,9 @@ def _shown(path: Path, name: str) -> list[str]:
     unchecked = config_file.with_components(path) if path.exists() else None
     library = unchecked.library if unchecked else Library(path.parent)
     studies = list(unchecked.data.get("studies", ())) if unchecked else []
-    shown = [catalogue.method(library, name)] if name in library.methods else []
+    labels = method_labels.of_library(library.methods)
+    meant = [name] if name in labels else method_labels.named(name, labels)
+    shown = [catalogue.method(library, one) for one in meant]
     if name.removesuffix(TRIALS) in studies:
         composition = config_file.composed(path)
         config = config_file.planned(composition)

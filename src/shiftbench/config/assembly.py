@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shiftbench.config import config_layers, grids
+from shiftbench.config import config_layers, grids, method_labels
 from shiftbench.config.components import artefacts_with_row
 from shiftbench.config.composition import Composition
 from shiftbench.config.config_layers import ConfigLayers
@@ -259,7 +259,9 @@ class _StudyAssembly:
             return (
                 f'the method "{source.name}" has no `pipeline`; write one, as a list of components'
             )
-        message = unknown("method", source.name, list(self.layers.methods))
+        message = method_labels.unknown(
+            "method", source.name, method_labels.of_library(self.layers.methods)
+        )
         return f"{message}; or write a pipeline, as a list of components"
 
     def _put_pipeline(self, place: KeyPath, items: YamlValue) -> None:

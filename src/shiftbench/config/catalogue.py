@@ -9,7 +9,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from shiftbench.config import bibliography, components, method_costs, method_needs, result_paths
+from shiftbench.config import (
+    bibliography,
+    components,
+    method_costs,
+    method_labels,
+    method_needs,
+    result_paths,
+)
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library, YamlValue
@@ -83,7 +90,7 @@ def facts(name: str, method: YamlValue) -> list[str]:
 
 def method(library: Library, name: str) -> str:
     """Describe a method with all its settings. UserError for an unknown name."""
-    refuse_unknown("method", name, library.methods)
+    method_labels.refuse_unknown(name, method_labels.of_library(library.methods))
     entry = library.methods[name]
     lacks = _lacks(name, entry, _used_methods(library))
     lines = [*_head(name, entry.data["label"], entry), *([f" {lacks}"] if lacks else [])]
@@ -117,7 +124,7 @@ def study_method(composition: Composition, study: str, name: str, meanings: bool
     """
     refuse_unknown("study", study, composition.data["studies"])
     methods = composition.data["studies"][study]["methods"]
-    refuse_unknown("method", name, methods)
+    method_labels.refuse_unknown(name, {one: methods[one].get("label", "") for one in methods})
     entry = composition.library.methods.get(methods[name].get("method"))
     lines = _head(name, methods[name]["label"], entry) if entry else [name]
     lines.append(f"in the study {study}")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shiftbench.config import bibliography, component_checks, components
+from shiftbench.config import bibliography, component_checks, components, form_errors
 from shiftbench.config.base_model import Name, keys
 from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
 from shiftbench.config.composition import FileIssue
@@ -160,7 +160,7 @@ def _of_claim(name: str, claim: YamlValue, library: Library) -> Iterator[FileIss
     try:
         NAME.validate_python(name)
     except ValidationError as error:
-        yield _issue(claim, component_checks.message(error.errors()[0]))
+        yield _issue(claim, form_errors.message(error.errors()[0]))
     yield from _of_form(claim, ClaimEntry)
     data = component_checks.mapping(claim.data)
     if isinstance(stream := data.get("stream"), dict):
@@ -187,7 +187,7 @@ def _of_form(entry: YamlValue, model: type[BaseModel]) -> Iterator[FileIssue]:
                 yield _issue(entry, unknown("key", item["loc"][-1], keys(owner)), *item["loc"])
             else:
                 inner = [key for key in item["loc"] if key in keys(Holds) or key in keys(model)]
-                yield _issue(entry, component_checks.message(item), *inner)
+                yield _issue(entry, form_errors.message(item), *inner)
 
 
 def _of_stream(claim: YamlValue, stream: dict[str, Any]) -> Iterator[FileIssue]:
@@ -214,7 +214,7 @@ def _misfit(family: str, key: str, value: Any) -> str:
     except ValidationError as error:
         for item in error.errors(include_url=False):
             if item["loc"][:1] == (key,):  # settings that are required are missing here
-                return f"{component_checks.message(item)}; the type is {fields[key][0]}"
+                return f"{form_errors.message(item)}; the type is {fields[key][0]}"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -127,10 +128,10 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
     """Return how to get rid of a property, or of the component that refuses it."""
     own = part.facts.possible("refuses")[word]
     if own is not True:
-        return f"set {_negated(own)} of {part.label}"
+        return f"set {_negated(own, part)} of {part.label}"
     when = _had(owner, word)
     if when is not True:
-        return f"set {_negated(when)} of {owner.label}"
+        return f"set {_negated(when, owner)} of {owner.label}"
     if owner.kind == "combinators":
         return f"take {owner.label} out"
     if part.kind == "combinators" and word in KINDS:
@@ -193,27 +194,38 @@ def spelled(when: Condition, part: Part | None = None) -> str:
         for key, values in first.items()
         if settings is None or not holds({key: values}, settings)
     ]
-    return " and ".join(_setting(key, values) for key, values in unmet or first.items())
+    return " and ".join(_setting(key, values, part) for key, values in unmet or first.items())
 
 
-def _negated(when: Condition) -> str:
-    """Return a setting with which a condition no longer holds."""
+def _negated(when: Condition, part: Part) -> str:
+    """Return a setting of a component with which a condition no longer holds."""
     if isinstance(when, bool):
         return "other settings"
     first = when if isinstance(when, Mapping) else when[0]
     key, values = next(iter(first.items()))
     if key.startswith(NOT):
-        return _setting(key.removeprefix(NOT), values)
+        return _setting(key.removeprefix(NOT), values, part)
     if all(isinstance(value, bool) for value in values):
-        return _setting(key, tuple(not value for value in values))
-    return _setting(NOT + key, values)
+        return _setting(key, tuple(not value for value in values), part)
+    return _setting(NOT + key, values, part)
 
 
-def _setting(key: str, values: tuple) -> str:
+def _setting(key: str, values: tuple, part: Part | None) -> str:
+    """Return a setting as it should be; of a component, name what is left of a few values."""
+    name = key.removeprefix(NOT)
+    if key.startswith(NOT) and part and (left := _left(part, name, values)):
+        key, values = name, left
     spelled = listed([_value(value) for value in values], "or")
-    if key.startswith(NOT):
-        return f"{key.removeprefix(NOT)} other than {spelled}"
-    return f"{key}: {spelled}"
+    return f"{name} other than {spelled}" if key.startswith(NOT) else f"{name}: {spelled}"
+
+
+def _left(part: Part, key: str, values: tuple) -> tuple[str, ...]:
+    """Return the other values of a setting that has a few names as values; else nothing."""
+    kind = components.fields(part.kind, part.name)[key][0]
+    if not kind.startswith("Literal['"):
+        return ()
+    left = tuple(one for one in re.findall("'([^']*)'", kind) if one not in values)
+    return left if len(left) <= MOST_NAMES else ()
 
 
 def _value(value: Any) -> str:

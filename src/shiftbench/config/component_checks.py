@@ -5,20 +5,20 @@ Valid settings get their defaults here, so that each is validated once.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from shiftbench.config import components, user_components
+from shiftbench.config import components, form_errors, user_components
 from shiftbench.config.schema import by_kind, one_component
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
-MISSING = "this key is missing"
+RENAMED = {"separator": "delimiter"}
+"""Settings of older configs."""
 Check = Generator[Issue, None, dict[str, Any] | None]
 """Yields issues with settings, and returns the settings with defaults, None if they are wrong."""
 
@@ -79,10 +79,22 @@ def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any
             # Only as deep as the setting: below it pydantic names branches of unions.
             where = (*place, *item["loc"][:1])
             if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                yield where, unknown(f"setting of {name}", item["loc"][0], fields)
+                yield where, _unknown_setting(name, str(item["loc"][0]), fields)
             else:
-                yield where, f"{message(item)}; the type is {fields[str(item['loc'][0])][0]}"
+                yield (
+                    where,
+                    f"{form_errors.message(item)}; the type is {fields[str(item['loc'][0])][0]}",
+                )
     return None
+
+
+def _unknown_setting(component: str, setting: str, fields: Mapping[str, Any]) -> str:
+    """Say that a component has no such setting, or what the setting is called now."""
+    new_name = RENAMED.get(setting, "")
+    if new_name not in fields:
+        return unknown(f"setting of {component}", setting, fields)
+    now = f'the setting "{setting}" is called "{new_name}" now'
+    return f"{now}; the type is {fields[new_name][0]}"
 
 
 def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:
@@ -90,21 +102,6 @@ def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:
     for package in user_components.absent(kind, name):
         file = components.path(kind, name)
         yield place, f"{file} imports {package}, which is not installed here; install it"
-
-
-def message(error: Any) -> str:
-    """Return an error of pydantic in plain words."""
-    if error["type"] == "missing":
-        return MISSING
-    if error["type"] == "string_pattern_mismatch":
-        return f'the name "{error["input"]}" may have small letters, digits and hyphens only'
-    if error["type"] == "string_too_long":
-        limit = error["ctx"]["max_length"]
-        return f"this name has {len(error['input'])} characters; file names take at most {limit}"
-    text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if error["type"] == "value_error" or not isinstance(error["input"], str | int | float | None):
-        return text
-    return f"{text} (it is {json.dumps(error['input'])})"
 
 
 def name_and_settings(item: Any) -> tuple[str | None, dict[str, Any]]:

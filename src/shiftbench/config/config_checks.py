@@ -19,6 +19,7 @@ from shiftbench.config import (
     component_checks,
     components,
     device_checks,
+    form_errors,
     seed_checks,
     trial_checks,
 )
@@ -80,7 +81,7 @@ def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]])
             renamed = f'the key "{place[-1]}" is called "{new_name}" now'
             yield place, renamed if new_name in known else unknown("key", place[-1], known)
         else:
-            yield place, component_checks.message(item)
+            yield place, form_errors.message(item)
 
 
 def _owner(place: KeyPath) -> type[BaseModel]:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shiftbench.config import component_checks, older_yaml, user_components
+from shiftbench.config import form_errors, older_yaml, user_components
 from shiftbench.config.base_model import keys
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.library import ANCHORS, YamlValue, root
@@ -77,7 +77,7 @@ class _Resolver:
         if selected is None or selected.is_mapping():  # a mapping changes and adds; a list picks
             layers.studies.update(base.studies)
         if selected is None and not base.studies and trail:  # of the first file, the schema says it
-            self.add_issue(file, f"studies: {component_checks.MISSING}")
+            self.add_issue(file, f"studies: {form_errors.MISSING}")
         if selected is not None and not isinstance(selected.data, list | dict):
             self.composition.unresolved.append(("studies",))
         for name, entry in self.composition.entries(selected):

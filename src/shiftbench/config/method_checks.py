@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from shiftbench.config import bibliography, component_checks, config_checks
+from shiftbench.config import bibliography, component_checks, config_checks, form_errors
 from shiftbench.config.composition import FileIssue
 from shiftbench.config.library import OURS, YamlValue
 from shiftbench.config.schema import Method, by_kind
@@ -48,5 +48,5 @@ def _of_method(method: YamlValue) -> Iterator[Issue]:
         yield ("quoted",), "a method with a `pipeline` is run, not quoted; take one of both out"
     for position, (kind, item) in enumerate(by_kind(pipeline)):
         for place, message in component_checks.check_item(("pipeline", position), kind, item):
-            if message != component_checks.MISSING:  # every study may give it
+            if message != form_errors.MISSING:  # every study may give it
                 yield place, message

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shiftbench.config import component_checks, components, user_files
+from shiftbench.config import component_checks, components, form_errors, user_files
 from shiftbench.config.base_model import Name
 from shiftbench.config.config_file import ConfigError, without_path
 from shiftbench.config.schema import Config, Stream
@@ -59,7 +59,7 @@ def _of_name(name: str) -> Iterator[Issue]:
     try:
         TypeAdapter(Name).validate_python(name)
     except ValidationError as error:
-        yield from ((("name",), component_checks.message(one)) for one in error.errors())
+        yield from ((("name",), form_errors.message(one)) for one in error.errors())
 
 
 def _placed(filled: dict[str, Any]) -> tuple[dict[str, Any], list[Issue]]:

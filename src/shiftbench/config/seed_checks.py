@@ -1,19 +1,26 @@
-"""Checks that a study has no more seeds than its streams have realisations.
+"""Checks that seeds differ: that a study has no more of them than its streams have realisations.
 
 Seed s sees realisation s modulo their number. Where realisations differ, seeds beyond that number
 would count copies as repetitions, and intervals would be too short. Where they do not differ, all
-seeds share the data anyway, and captions say so (`scoring.caption_notes`).
+seeds share the data anyway, and captions say so (`scoring.caption_notes`). If the method draws
+nothing either, all seeds are alike, which `check` notes. A method of ours certainly draws nothing
+if none of its code, with all that it imports, imports `core.seeds`. Some draw with certain settings
+only, and of a user's component nobody knows: then the score table says it afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiftbench.config import tuning
+from shiftbench.config import components, digest, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.compatible_pipelines import part_of
-from shiftbench.config.schema import Config, Stream
+from shiftbench.config.schema import Component, Config, Stream, Study, by_kind
+from shiftbench.config.tuning import TRIALS
 from shiftbench.config.yaml_lines import Issue
+
+DRAWS = "shiftbench.core.seeds"
+"""The module by which all our components draw."""
 
 
 def issues(config: Config) -> Iterator[Issue]:
@@ -29,6 +36,47 @@ def issues(config: Config) -> Iterator[Issue]:
                 on_trial = tuning.on_trial(stream, study.tuning)
                 for message in _repeated(key, on_trial, study.tuning.seeds, " in `tuning.streams`"):
                     yield ("studies", name, "tuning", "seeds"), message
+
+
+def notes(config: Config) -> Iterator[str]:
+    """Yield a note for each study with methods whose seeds are all alike on some streams."""
+    trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
+    for name, study in config.studies.items():
+        if study.seeds > 1 and not study.configurations and name not in trials:
+            yield from _alike(name, study, config)
+
+
+def _alike(name: str, study: Study, config: Config) -> Iterator[str]:
+    """Yield the note on the methods that draw nothing, on streams that do not vary."""
+    steady = [key for key in study.streams if not _varies(key, config.streams[key])]
+    methods = [key for key, line in study.pipelines.items() if steady and not _draws(line)]
+    if not methods:
+        return
+    nothing_else = (len(steady), len(methods)) == (len(study.streams), len(study.pipelines))
+    where = f"stream{'s' * (len(steady) > 1)} {listed(steady)}"
+    yield (
+        f"{name}: all {study.seeds} seeds are alike for {listed(methods)} on {where}, where nothing"
+        " is drawn at random: their intervals have width zero"
+        + ("; one seed is enough, set seeds to 1" if nothing_else else "")
+    )
+
+
+def _varies(name: str, stream: Stream) -> bool:
+    """Return whether realisations of a stream may differ."""
+    part = part_of("streams", (stream.family, stream.settings), name)
+    if part is None or part.settings is None:
+        return True
+    if part.settings.get("realisations") == 1:
+        return False
+    return part.facts.varies is None or bool(part.words("varies"))
+
+
+def _draws(pipeline: list[Component]) -> bool:
+    """Return whether a component of a pipeline draws, or may draw."""
+    parts = [(kind, name) for kind, (name, _) in by_kind(pipeline)]
+    if any(components.package_of(*part) != components.OURS for part in parts):
+        return True
+    return DRAWS in digest.closure(*(components.module_name(*part) for part in parts))
 
 
 def _repeated(name: str, stream: Stream, seeds: int, where: str = "") -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shiftbench.config import config_file as configs
-from shiftbench.config import jobs, result_paths
+from shiftbench.config import jobs, method_labels, result_paths
 from shiftbench.config.jobs import Job
 from shiftbench.config.library import Library, root
 from shiftbench.config.result_paths import PUBLISHED, RESULTS
@@ -167,7 +167,8 @@ def of_method(plan: Plan, wanted: str) -> list[Planned]:
     config = configs.load(plan.config)
     refuse_unknown("study", study, config.studies)
     if method:
-        refuse_unknown("method", method, config.studies[study].methods)
+        of_study = config.studies[study]
+        method_labels.refuse_unknown(method, {one: of_study.label(one) for one in of_study.methods})
     found = [one for one in plan.planned if one.job.study == study]
     return [one for one in found if not method or one.job.method == method]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shiftbench.config import form_errors
 from shiftbench.config.spec_files import Spec
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
@@ -88,6 +89,5 @@ def _checked(model: type[R], path: Path, limits: Limits) -> R:
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         place = ".".join(map(str, wrong["loc"])) or "the file"
-        raise UserError(
-            f"{path}: {printable(place)}: {printable(wrong['msg'])}; get the crate again"
-        ) from None
+        message = f"{printable(place)}: {printable(form_errors.message(wrong))}"
+        raise UserError(f"{path}: {message}; get the crate again") from None

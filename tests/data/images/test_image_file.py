@@ -192,6 +192,7 @@ def test_tasks_of_an_array(tmp_path):
         ("a.png", "plain", "a.png is not at CLASS/IMAGE below"),
         ("1-ants/deep/a.png", "plain", "or use image-file with protocol: tasks"),
         ("1-ants/a.png", "tasks", "is not at TASK/CLASS/IMAGE below"),
+        ("1-ants/a.png", "tasks", "Move it, or set protocol to plain, split or permuted, if its f"),
         ("train/1-ants/a.png", "plain", "is in no folder train or test, but others are"),
         ("4-bees/.hidden.png", "plain", "4-bees has no image. Put some there"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.config import components
+from shiftbench.config import component_checks, components
 from shiftbench.core.errors import UserError
 from shiftbench.data.tables import table_file
 from shiftbench.data.tables.table_file import Settings
@@ -130,6 +130,40 @@ def test_a_column_of_time_labels_the_tasks_and_is_no_feature(tmp_path: Path) -> 
     rows[4] = ("2023-12-31", *rows[4][1:])
     with pytest.raises(UserError, match=r"line 5, column \"day\": '2023-12-31' comes after"):
         build(tmp_path, rows, time="day")
+
+
+def test_a_file_with_another_delimiter_is_read_or_refused_with_the_setting(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    for mark, written_as in [(";", '";"'), ("\t", '"\\\\t"')]:
+        path.write_text(f"x{mark}y\n1{mark}2\n3{mark}5\n")
+        store = table_file.build(Settings(path.name, "y", delimiter=mark), path)
+        assert store["feature"].values.tolist() == ["x"]
+        with pytest.raises(
+            UserError, match=rf"there is one column, .* set `delimiter: {written_as}`"
+        ):
+            table_file.build(Settings(path.name, "y"), path)
+
+
+def test_the_former_name_of_the_delimiter_is_refused_with_the_new_one() -> None:
+    old = {"path": "table.csv", "target": "y", "separator": "semicolon"}
+    (issue,) = component_checks.check_settings(("streams", "mine"), "streams", "table-file", old)
+    assert issue[0] == ("streams", "mine", "separator")
+    assert issue[1].startswith('the setting "separator" is called "delimiter" now; the type is Lit')
+
+
+def test_missing_dates_are_noted_also_those_of_the_history(tmp_path: Path) -> None:
+    days = ("day", "2024-01-01", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-06")
+    path = written(tmp_path, [(day, *line[1:4]) for day, line in zip(days, ROWS, strict=True)])
+    settings = Settings(path=path.name, **ALL, time="day", history=2)
+    (note,) = table_file.look(settings, path)
+    assert note.startswith('In column "day" 1 of 6 days is missing, the first after 2024-01-01;')
+
+
+def test_without_a_column_of_time_tasks_have_the_number_of_their_first_row(tmp_path: Path) -> None:
+    store = build(tmp_path, history=1, rows_per_task=2)
+    assert store["time"].values.tolist() == [2, 4]
+    assert store["time"].attrs["column"] == "number of the row"
+    assert "time" not in build(tmp_path, order="shuffled"), "where rows have no place in time"
 
 
 def test_scaling_by_all_rows_and_a_constant_feature_becomes_0(tmp_path: Path) -> None:

@@ -99,6 +99,21 @@ def test_a_change_of_a_table_has_the_size_of_what_predictions_differ_by(tmp_path
     assert row["size"] == pytest.approx(3 * np.sqrt(np.mean(x**2)))
 
 
+@pytest.mark.parametrize("time", ["day", ""])
+def test_the_history_of_a_table_counts_among_the_rows_before_a_change(tmp_path, time):
+    y = np.where(np.arange(35) < 5 + START, 4.0, 9.0) + np.resize([-1, 0, 1], 35)
+    days = np.datetime64("2024-01-01") + np.arange(35)
+    rows = "".join(f"{days[n]},{n % 4},{y[n]}\n" for n in range(35))
+    settings = {"time": time, "target": "y", "history": 5}
+    store = stored("table-file", table_file, tmp_path, "day,x,y\n" + rows, **settings)
+    study = stores.study("own", store, ["absolute_error"], [run(store)], cuts="")
+    (row,) = changepoint_dates.tabulate(study).to_dict("records")
+    assert row["time"] == ("2024-01-16" if time else "16"), "the sixteenth row of the file"
+    assert row["before"] == pytest.approx(y[5 : 5 + START].mean())
+    what = "time: day" if time else "time: number of the row"
+    assert f"{what} at which the new segment begins" in changepoint_dates.caption(study)
+
+
 def test_the_probability_of_a_beams_change_is_that_of_the_histories_that_have_one_near():
     study = stores.toy_study()
     store = study.run("toy-step", "vbs-k2")

@@ -82,7 +82,9 @@ def _image_file(name: Path, path: Path, by_task: bool) -> ImageFile:
     if above or not label or by_task > bool(task):
         form = "TASK/CLASS/IMAGE" if by_task else "CLASS/IMAGE"
         hint = (
-            "" if by_task else ", or use image-file with protocol: tasks, if its folders are tasks"
+            ", or set protocol to plain, split or permuted, if its folders are classes"
+            if by_task
+            else ", or use image-file with protocol: tasks, if its folders are tasks"
         )
         raise UserError(
             f"{path / name} is not at {form} below {path} (or in train or test above the class)."

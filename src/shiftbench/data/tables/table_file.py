@@ -4,8 +4,8 @@ The table is a CSV file (plain, .gz or .xz) whose first line names the columns, 
 task is a row, a number of rows, or the rows with the same value in a column of tasks. Features and
 a real target are scaled by all rows, including later ones, which is a declared look-ahead; or by
 the first rows alone (`history`), which are then no tasks, so that nothing is known ahead. A column
-of time labels axes and tables. Other columns of texts are left out, and `check` notes it, unless
-`columns` names them.
+of time labels axes and tables, or else the number of the row in the file. Other columns of texts
+are left out, and `check` notes it, unless `columns` names them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data import splits, times
-from shiftbench.data.tables import _table_tasks, _user_table
+from shiftbench.data import date_gaps, splits
+from shiftbench.data.tables import _table_tasks, _user_columns, _user_table
 from shiftbench.data.tables._table_tasks import NONE
 
 FACTS = Facts(
@@ -68,9 +68,10 @@ class Settings:
     """The columns that are features. Empty: all columns of numbers that have no other role."""
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must not decrease. It is no
-    feature and orders no rows; it labels the axes of figures, and the changes in tables."""
-    separator: Literal["comma", "semicolon", "tab"] = "comma"
-    """Separator of the values of a CSV file."""
+    feature and orders no rows; it labels the axes of figures, and the changes in tables. Empty: the
+    numbers of the rows in the file do so, from 1, with those of the history."""
+    delimiter: Literal[",", ";", "\t"] = ","
+    """Separator of the cells of a CSV file."""
     order: Literal["file", "shuffled"] = "file"
     """Order of the rows: as in the file, or another order in each realisation."""
     realisations: Annotated[int, Ge(1)] = 1
@@ -125,8 +126,12 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 
 def look(settings: Settings, path: Path) -> list[str]:
-    """Return notes on unused columns. UserError if the table does not fit the settings."""
-    return [note for note in [build(settings, path).attrs["left_out"]] if note]
+    """Return notes on unused columns and missing dates.
+
+    UserError if the table does not fit the settings.
+    """
+    attributes = build(settings, path).attrs
+    return [attributes[name] for name in ("left_out", "gaps") if attributes[name]]
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -135,11 +140,12 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     UserError, with line and column, if the table does not fit the settings.
     """
     path = Path(raw)
-    features, left_out = _features(settings, path)
+    features, left_out = _user_columns.features(settings, path)
     words = [settings.task_column, settings.shift_column, settings.time]
     words += [settings.target] * (settings.kind != "number")
     numbers = features + [settings.target] * (settings.kind == "number")
-    table = _user_table.read(path, numbers, [word for word in words if word], settings.separator)
+    mark = _user_columns.MARKS[settings.delimiter]
+    table = _user_table.read(path, numbers, [word for word in words if word], mark)
     if settings.history >= len(table.places):
         text = f"history is {settings.history}, but the table has {len(table.places)} rows"
         raise UserError(f"{path}: {text}, and none is left for tasks; lower history")
@@ -148,8 +154,15 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     parts = _table_tasks.split(path, orders, settings.validation_share, settings.test_share)
     shift = np.tile(_shifts(settings, path, table, members), (settings.realisations, 1))
     rows = _rows(settings, path, table, features)
-    attrs = _attributes(settings, path, shift) | {"left_out": _note(left_out, settings.time)}
-    return _table_tasks.store(rows, parts, shift, attrs, _time(settings, path, table, members))
+    labels, name = _user_columns.labels(settings, path, table)
+    notes = {
+        "left_out": _user_columns.note(left_out, settings.time),
+        "gaps": date_gaps.note(labels, name),
+    }
+    in_order = settings.order == "file"
+    time = _table_tasks.Time(name, labels[members[:, 0]]) if in_order else None
+    attrs = _attributes(settings, path, shift) | notes
+    return _table_tasks.store(rows, parts, shift, attrs, time)
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -165,60 +178,6 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
     """Return the training rows of some tasks in order; see `_table_tasks`."""
     return _table_tasks.training_rows(store, realisations, tasks)
-
-
-def _features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
-    """Return the columns that are features, and the columns of texts that are left out.
-
-    UserError for a column that is unknown or has two roles.
-    """
-    names = _user_table.header(path, settings.separator)
-    roles = {"target": settings.target, "time": settings.time}
-    roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
-    taken = [column for column in roles.values() if column]
-    _user_table.refuse_unknown(path, [*taken, *settings.columns], names)
-    chosen = list(settings.columns) or [name for name in names if name not in taken]
-    used = [*taken, *chosen]
-    for column in used:
-        if used.count(column) > 1:
-            users = [role for role, name in roles.items() if name == column]
-            by = " and ".join(users + ["columns"] * chosen.count(column))
-            raise UserError(f'{path}: column "{column}" is named by {by}; let one name it')
-    candidates = [] if settings.columns else chosen
-    left_out = _user_table.without_numbers(path, candidates, settings.separator)
-    chosen = [name for name in chosen if name not in left_out]
-    if not chosen:
-        others = ", ".join([*taken, *left_out])
-        raise UserError(f"{path}: it has no column of numbers beside {others} to learn from")
-    return chosen, left_out
-
-
-def _note(left_out: Sequence[str], time: str) -> str:
-    """Return a note on the columns that are left out; empty if there are none."""
-    if not left_out:
-        return ""
-    names = ", ".join(f'"{name}"' for name in left_out)
-    if len(left_out) == 1:
-        note = f"Column {names} has no numbers and is left out"
-    else:
-        note = f"Columns {names} have no numbers and are left out"
-    return note if time else f"{note}; if one holds dates, set `time` to its name"
-
-
-def _time(
-    settings: Settings, path: Path, table: _user_table.Rows, members: np.ndarray
-) -> _table_tasks.Time | None:
-    """Return the time of the first row of each task, if any. UserError if time decreases."""
-    if not settings.time:
-        return None
-    cells = table.words[settings.time]
-    labels = times.labels(
-        cells,
-        lambda row: _user_table.where(path, table.places[row], settings.time),
-        lambda row: _user_table.line(path, table.places[row]),
-        repeats=True,
-    )
-    return _table_tasks.Time(settings.time, labels[members[:, 0]])
 
 
 def _members(settings: Settings, path: Path, table: _user_table.Rows) -> np.ndarray:

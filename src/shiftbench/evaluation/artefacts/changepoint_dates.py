@@ -2,7 +2,8 @@
 
 One row per change and column, for each learner that decides about changes: its most probable
 segmentation in hindsight, for the first realisation and the first seed. time: of the first value
-of the new segment, as in the file; without times, the number of the task, from 1.
+of the new segment, as in the file; without times, the number of the value or row in the file, from
+1, or of the task where the rows of a table have no order in time.
 
 probability: of a change within 3 tasks of this one, as the learner knows it at the end of the
 segment that begins here. before, after: means of the column in the segments before and after the
@@ -67,6 +68,7 @@ def caption(study: StudyResults) -> str:
         if tables
         else "after - before"
     )
+    times = " or ".join(dict.fromkeys(_series.axis_label(store) for store in stores))
     none = [
         f"{study.label(learner)} on {stream}"
         for stream in study.streams
@@ -75,10 +77,10 @@ def caption(study: StudyResults) -> str:
     ]
     without = f" No change: {', '.join(none)}." if none else ""
     return (
-        f"Changes of the most probable segmentation, read backwards from the end. probability: of a"
-        f" change within {changes.NEAR} tasks, at the end of the segment; before, after: mean"
-        f"{unit} in the segments before and after; size: {size}.{without} First realisation, first"
-        f" seed. {study.basis()}"
+        f"Changes of the most probable segmentation, read backwards from the end. time: {times} at"
+        f" which the new segment begins; probability: of a change within {changes.NEAR} tasks, at"
+        f" the end of the segment; before, after: mean{unit} in the segments before and after;"
+        f" size: {size}.{without} First realisation, first seed. {study.basis()}"
     )
 
 

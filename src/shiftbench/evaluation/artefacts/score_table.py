@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shiftbench.config import components
+from shiftbench.config.compatibility_words import listed
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -39,8 +41,28 @@ def caption(study: StudyResults) -> str:
         f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}; "
         "(n = ...): seeds for which "
         f"the metric is defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
-        f"{study.basis()}"
+        f"{_alike(study)}{study.basis()}"
     )
+
+
+def _alike(study: StudyResults) -> str:
+    """Say which learners have the same scores with all seeds, however many; empty for none."""
+    found = [
+        f"{learner} on {stream}"
+        for stream in study.streams
+        for learner in study.learners
+        if _are_equal([study.score(stream, learner, metric) for metric in study.metrics])
+    ]
+    if not found:
+        return ""
+    return f"All seeds have equal scores, so that their intervals say nothing: {listed(found)}. "
+
+
+def _are_equal(scores: list[np.ndarray]) -> bool:
+    """Return whether each of several arrays [seed] repeats one number, at least one of them."""
+    finite = [of_metric[~np.isnan(of_metric)] for of_metric in scores]
+    several = any(len(of_metric) > 1 for of_metric in finite)
+    return several and all((of_metric == of_metric[:1]).all() for of_metric in finite)
 
 
 def _header(study: StudyResults, metric: str) -> str:

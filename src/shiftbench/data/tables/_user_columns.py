@@ -1,0 +1,89 @@
+"""The columns of a user's table and their roles: features, what is left out, and time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shiftbench.core.errors import UserError
+from shiftbench.data import times
+from shiftbench.data.tables import _user_table
+
+if TYPE_CHECKING:
+    from shiftbench.data.tables.table_file import Settings
+
+MARKS = {mark: word for word, mark in _user_table.SEPARATORS.items()}
+"""Words of the reader for delimiters."""
+
+
+def features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
+    """Return the columns that are features, and the columns of texts that are left out.
+
+    UserError for a column that is unknown or has two roles.
+    """
+    names = header(settings, path)
+    roles = {"target": settings.target, "time": settings.time}
+    roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
+    taken = [column for column in roles.values() if column]
+    _user_table.refuse_unknown(path, [*taken, *settings.columns], names)
+    chosen = list(settings.columns) or [name for name in names if name not in taken]
+    used = [*taken, *chosen]
+    for column in used:
+        if used.count(column) > 1:
+            users = [role for role, name in roles.items() if name == column]
+            by = " and ".join(users + ["columns"] * chosen.count(column))
+            raise UserError(f'{path}: column "{column}" is named by {by}; let one name it')
+    candidates = [] if settings.columns else chosen
+    left_out = _user_table.without_numbers(path, candidates, MARKS[settings.delimiter])
+    chosen = [name for name in chosen if name not in left_out]
+    if not chosen:
+        others = ", ".join([*taken, *left_out])
+        raise UserError(f"{path}: it has no column of numbers beside {others} to learn from")
+    return chosen, left_out
+
+
+def header(settings: Settings, path: Path) -> list[str]:
+    """Return the names of the columns. UserError for wrong names, or another delimiter."""
+    try:
+        return _user_table.header(path, MARKS[settings.delimiter])
+    except UserError as error:
+        # The reader's own word, which stays: with another, `electricity` would be stale.
+        words = re.sub(
+            r"`separator: (\w+)`",
+            lambda word: f"`delimiter: {json.dumps(_user_table.SEPARATORS[word[1]])}`",
+            str(error),
+        )
+        raise UserError(words) from None
+
+
+def note(left_out: Sequence[str], time: str) -> str:
+    """Return a note on the columns that are left out; empty if there are none."""
+    if not left_out:
+        return ""
+    names = ", ".join(f'"{name}"' for name in left_out)
+    if len(left_out) == 1:
+        text = f"Column {names} has no numbers and is left out"
+    else:
+        text = f"Columns {names} have no numbers and are left out"
+    return text if time else f"{text}; if one holds dates, set `time` to its name"
+
+
+def labels(settings: Settings, path: Path, table: _user_table.Rows) -> tuple[np.ndarray, str]:
+    """Return the time, or else the number, of each row [row], and what it is.
+
+    UserError if time decreases.
+    """
+    if not settings.time:
+        return 1 + np.arange(len(table.places)), "number of the row"
+    found = times.labels(
+        table.words[settings.time],
+        lambda row: _user_table.where(path, table.places[row], settings.time),
+        lambda row: _user_table.line(path, table.places[row]),
+        repeats=True,
+    )
+    return found, settings.time
