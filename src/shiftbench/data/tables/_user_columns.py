@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,16 +15,13 @@ from shiftbench.data.tables import _user_table
 if TYPE_CHECKING:
     from shiftbench.data.tables.table_file import Settings
 
-MARKS = {mark: word for word, mark in _user_table.SEPARATORS.items()}
-"""Words of the reader for delimiters."""
-
 
 def features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
     """Return the columns that are features, and the columns of texts that are left out.
 
     UserError for a column that is unknown or has two roles.
     """
-    names = header(settings, path)
+    names = _user_table.header(path, settings.delimiter)
     roles = {"target": settings.target, "time": settings.time}
     roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
     taken = [column for column in roles.values() if column]
@@ -39,26 +34,12 @@ def features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
             by = " and ".join(users + ["columns"] * chosen.count(column))
             raise UserError(f'{path}: column "{column}" is named by {by}; let one name it')
     candidates = [] if settings.columns else chosen
-    left_out = _user_table.without_numbers(path, candidates, MARKS[settings.delimiter])
+    left_out = _user_table.without_numbers(path, candidates, settings.delimiter)
     chosen = [name for name in chosen if name not in left_out]
     if not chosen:
         others = ", ".join([*taken, *left_out])
         raise UserError(f"{path}: it has no column of numbers beside {others} to learn from")
     return chosen, left_out
-
-
-def header(settings: Settings, path: Path) -> list[str]:
-    """Return the names of the columns. UserError for wrong names, or another delimiter."""
-    try:
-        return _user_table.header(path, MARKS[settings.delimiter])
-    except UserError as error:
-        # The reader's own word, which stays: with another, `electricity` would be stale.
-        words = re.sub(
-            r"`separator: (\w+)`",
-            lambda word: f"`delimiter: {json.dumps(_user_table.SEPARATORS[word[1]])}`",
-            str(error),
-        )
-        raise UserError(words) from None
 
 
 def note(left_out: Sequence[str], time: str) -> str:

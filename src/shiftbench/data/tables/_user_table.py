@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import lzma
 import re
 import zlib
@@ -22,7 +23,7 @@ from shiftbench.core import suggestions
 from shiftbench.core.errors import UserError
 from shiftbench.data import number_range
 
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+DELIMITERS = (",", ";", "\t")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 PARQUET = (".parquet", ".pq")
@@ -42,14 +43,15 @@ class Rows(NamedTuple):
     places: Sequence[int]
 
 
-def header(path: Path, separator: str = "comma") -> list[str]:
+def header(path: Path, delimiter: str = ",") -> list[str]:
     """Return the names of the columns. UserError for missing or duplicate names."""
-    names = [name.strip() for name in next(_records(path, separator), (1, []))[1]]
+    names = [name.strip() for name in next(_records(path, delimiter), (1, []))[1]]
     if not names:
         raise wrong(path, 1, "it is empty; its first line has to name the columns")
-    other = [word for word, mark in SEPARATORS.items() if mark in names[0]]
+    other = [mark for mark in DELIMITERS if mark in names[0]]
     if len(names) == 1 and other:
-        raise wrong(path, 1, f"there is one column, {names[0]!r}; set `separator: {other[0]}`")
+        remedy = f"set `delimiter: {json.dumps(other[0])}`"
+        raise wrong(path, 1, f"there is one column, {names[0]!r}; {remedy}")
     if all(is_number(name) for name in names):
         raise wrong(path, 1, "it has numbers where the names of the columns should be; add them")
     for number, name in enumerate(names, 1):
@@ -69,20 +71,20 @@ def refuse_unknown(path: Path, columns: Sequence[str], names: Sequence[str]) -> 
 
 
 def read(
-    path: Path, numbers: Sequence[str], words: Sequence[str] = (), separator: str = "comma"
+    path: Path, numbers: Sequence[str], words: Sequence[str] = (), delimiter: str = ","
 ) -> Rows:
     """Read some columns as numbers, others as words.
 
     UserError, with file, line and column, for a missing value, a value that is no number, a row
     that is longer or shorter than the header, and a table without rows.
     """
-    names = header(path, separator)
+    names = header(path, delimiter)
     refuse_unknown(path, [*numbers, *words], names)
     number_columns = [names.index(name) for name in numbers]
     word_columns = [(names.index(name), name) for name in words]
     texts: dict[str, list[str]] = {name: [] for name in words}
     values, places = array("d"), array("q")
-    records = _records(path, separator)
+    records = _records(path, delimiter)
     next(records)
     for place, fields in records:
         if len(fields) != len(names):
@@ -111,15 +113,15 @@ def read(
     return Rows(table, texts, places)
 
 
-def without_numbers(path: Path, columns: Sequence[str], separator: str = "comma") -> list[str]:
+def without_numbers(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[str]:
     """Return the columns that have texts and no number: dates, names, remarks.
 
     A number with a decimal comma counts as a number, so that `read` refuses it.
     """
-    names = header(path, separator)
+    names = header(path, delimiter)
     candidates = {name: names.index(name) for name in columns}
     with_text: set[str] = set()
-    records = _records(path, separator)
+    records = _records(path, delimiter)
     next(records)
     for _, fields in records:
         if not candidates or len(fields) != len(names):  # `read` refuses the latter
@@ -159,14 +161,14 @@ def line(path: Path, row: int) -> str:
     return f"{'row' if path.suffix in PARQUET else 'line'} {row}"
 
 
-def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of each row with its line, the names of the columns first."""
     if path.is_dir():
         raise UserError(f"{path} is a folder, not a table; name the file in it")
     if path.suffix in PARQUET:
         yield from _parquet(path)
         return
-    rows = csv.reader(_lines(path), delimiter=SEPARATORS[separator], strict=True)
+    rows = csv.reader(_lines(path), delimiter=delimiter, strict=True)
     try:
         for fields in rows:
             if fields:

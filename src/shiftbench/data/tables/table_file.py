@@ -144,8 +144,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     words = [settings.task_column, settings.shift_column, settings.time]
     words += [settings.target] * (settings.kind != "number")
     numbers = features + [settings.target] * (settings.kind == "number")
-    mark = _user_columns.MARKS[settings.delimiter]
-    table = _user_table.read(path, numbers, [word for word in words if word], mark)
+    table = _user_table.read(path, numbers, [word for word in words if word], settings.delimiter)
     if settings.history >= len(table.places):
         text = f"history is {settings.history}, but the table has {len(table.places)} rows"
         raise UserError(f"{path}: {text}, and none is left for tasks; lower history")
