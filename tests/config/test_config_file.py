@@ -107,7 +107,7 @@ studies:
         "line 1, seeds_per_job: should be at least 1 (it is 0)",
         'line 4, streams.steps.family: unknown family "toy-stp"; did you mean "toy-step"?',
         "line 5, streams.digits.tasks: should be at least 1 (it is 0); "
-        "the type is Annotated[int, Ge(1)]",
+        "write a whole number of at least 1",
         'line 7, studies.all: the name "all" stands for all studies; choose another',
         "line 9, studies.all.title: this key stands here twice",
         'line 10, studies.all.streams[0]: unknown stream "step"; did you mean "steps"?',
@@ -123,7 +123,7 @@ studies:
         'line 18, studies.all.methods.b[0].beam.siez: unknown setting of beam "siez"; '
         'did you mean "size"?',
         "line 18, studies.all.methods.b[0].beam.size: should be at least 1 "
-        "(it is -2); the type is Annotated[int, Ge(1)]",
+        "(it is -2); write a whole number of at least 1",
         'line 19, studies.all.methods.b[1].mfvi: "mfvi" fits a model; give the study a `model`',
         'line 20, studies.all.methods.c[0].gaussian-mean: "gaussian-mean" is a learner; '
         "only the last item may be one",

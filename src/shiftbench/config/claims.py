@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shiftbench.config import bibliography, component_checks, components, form_errors
+from shiftbench.config import bibliography, component_checks, components, form_errors, type_words
 from shiftbench.config.base_model import Name, keys
 from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
 from shiftbench.config.composition import FileIssue
@@ -214,7 +214,8 @@ def _misfit(family: str, key: str, value: Any) -> str:
     except ValidationError as error:
         for item in error.errors(include_url=False):
             if item["loc"][:1] == (key,):  # settings that are required are missing here
-                return f"{form_errors.message(item)}; the type is {fields[key][0]}"
+                fits = type_words.of_setting("streams", family, key)
+                return f"{form_errors.message(item)}; write {fits}"
     return ""
 
 

@@ -6,12 +6,12 @@ Valid settings get their defaults here, so that each is validated once.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from pydantic import ValidationError
 
-from shiftbench.config import components, form_errors, user_components
+from shiftbench.config import components, form_errors, type_words, user_components
 from shiftbench.config.schema import by_kind, one_component
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
@@ -74,27 +74,24 @@ def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any
     try:
         return components.check(kind, name, settings)
     except ValidationError as error:
-        fields = components.fields(kind, name)
         for item in error.errors(include_url=False):
             # Only as deep as the setting: below it pydantic names branches of unions.
             where = (*place, *item["loc"][:1])
             if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                yield where, _unknown_setting(name, str(item["loc"][0]), fields)
+                yield where, _unknown_setting(kind, name, str(item["loc"][0]))
             else:
-                yield (
-                    where,
-                    f"{form_errors.message(item)}; the type is {fields[str(item['loc'][0])][0]}",
-                )
+                fits = type_words.of_setting(kind, name, str(item["loc"][0]))
+                yield where, f"{form_errors.message(item)}; write {fits}"
     return None
 
 
-def _unknown_setting(component: str, setting: str, fields: Mapping[str, Any]) -> str:
+def _unknown_setting(kind: str, name: str, setting: str) -> str:
     """Say that a component has no such setting, or what the setting is called now."""
-    new_name = RENAMED.get(setting, "")
+    fields, new_name = components.fields(kind, name), RENAMED.get(setting, "")
     if new_name not in fields:
-        return unknown(f"setting of {component}", setting, fields)
-    now = f'the setting "{setting}" is called "{new_name}" now'
-    return f"{now}; the type is {fields[new_name][0]}"
+        return unknown(f"setting of {name}", setting, fields)
+    fits = type_words.of_setting(kind, name, new_name)
+    return f'the setting "{setting}" is called "{new_name}" now; write {fits}'
 
 
 def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import typing
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -225,9 +225,8 @@ def _settings_table(kind: str, name: str) -> str:
     fields = components.fields(kind, name)
     if not fields:
         return "No settings.\n"
-    types = typing.get_type_hints(components.settings(kind, name), include_extras=True)
     rows = [
-        (key, type_words.words(types[key]), _literal(default), document)
+        (key, type_words.of_setting(kind, name, key), _literal(default), document)
         for key, (_, default, document) in fields.items()
     ]
     return _table(rows)
@@ -245,7 +244,7 @@ def _default(field: FieldInfo) -> str:
     return _literal(dataclasses.MISSING if field.is_required() else field.default)
 
 
-def _literal(value: typing.Any) -> str:
+def _literal(value: Any) -> str:
     if value is dataclasses.MISSING:
         return "required"
     return "" if value is None else f"`{json.dumps(value)}`"

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import AfterValidator, BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
+from shiftbench.config import components
 from shiftbench.config.schema import Component, one_line
 
 ONE = {
@@ -30,6 +31,12 @@ SHOWN_BARE = re.compile(r"[\w.+-]+")
 def of_key(field: FieldInfo) -> str:
     """Return the type of a key of a model."""
     return _bounded(field.annotation, field.metadata, many=False)
+
+
+def of_setting(kind: str, name: str, key: str) -> str:
+    """Return the type of a setting of a component."""
+    types = typing.get_type_hints(components.settings(kind, name), include_extras=True)
+    return words(types[key])
 
 
 def words(annotation: Any, many: bool = False) -> str:

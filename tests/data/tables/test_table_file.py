@@ -148,7 +148,7 @@ def test_the_former_name_of_the_delimiter_is_refused_with_the_new_one() -> None:
     old = {"path": "table.csv", "target": "y", "separator": "semicolon"}
     (issue,) = component_checks.check_settings(("streams", "mine"), "streams", "table-file", old)
     assert issue[0] == ("streams", "mine", "separator")
-    assert issue[1].startswith('the setting "separator" is called "delimiter" now; the type is Lit')
+    assert issue[1].startswith('the setting "separator" is called "delimiter" now; write `","`')
 
 
 def test_missing_dates_are_noted_also_those_of_the_history(tmp_path: Path) -> None:
