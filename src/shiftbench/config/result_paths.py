@@ -20,6 +20,8 @@ COST = ".cost.json"
 STUDIES, STREAMS, RUNS, WARM_UPS, OVERVIEW = "studies", "streams", "runs", "warm-ups", "overview"
 SCORES, SUMMARY, SCORE_TABLE = f"scores{STORE}", "summary.csv", "scores.csv"
 """Files of a study: all scores, their means, and a row for each score."""
+CHOICES = "choices"
+"""Folder of the settings that trials chose, in the study of the trials."""
 PROVENANCE = "provenance.json"
 
 
@@ -56,6 +58,11 @@ def seeds(
     kind: RUNS or WARM_UPS. name: of the method, or of the warm-up. block: first and last seed.
     """
     return Path(results, kind, study, stream, name, f"{block[0]}-{block[1]}{STORE}")
+
+
+def choice(stream: str, method: str) -> str:
+    """Return where the choice of settings of a method stands, below the study of its trials."""
+    return f"{CHOICES}/{stream}/{method}.json"
 
 
 def cost(store: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 
 from shiftbench.config import config_file as config
-from shiftbench.config import jobs, shared_warm_ups, specs
+from shiftbench.config import result_paths, shared_warm_ups, specs
 from shiftbench.config.composition import Composition
 from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
@@ -193,7 +193,7 @@ def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
     """Describe the streams of all runs, and copy those whose licence allows it."""
     names = {store_metadata.spec(path)["stream"]["name"] for path in runs}
     for name in sorted(names):
-        store = results / STREAMS / f"{name}{jobs.STORE}"
+        store = results / STREAMS / f"{name}{result_paths.STORE}"
         is_open = licences.is_open(store_metadata.attributes(store)["licence"])
         if is_open:
             _copy(store, crate / STREAMS / store.name)

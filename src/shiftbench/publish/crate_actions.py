@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench import __version__
-from shiftbench.config.jobs import STORE
+from shiftbench.config.result_paths import STORE
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
 from shiftbench.forecast import records

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from shiftbench.config import components, config_file, jobs, specs, tuning, user_files, yaml_lines
+from shiftbench.config import (
+    components,
+    config_file,
+    jobs,
+    result_paths,
+    specs,
+    tuning,
+    user_files,
+    yaml_lines,
+)
 from shiftbench.config.schema import Config, Stream
 from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
@@ -207,7 +216,7 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
             group = needed if job.rule == "run_learner" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}
     for name in plan.streams:
-        optional |= {f"{STREAMS}/{name}{jobs.STORE}", f"{STREAMS}/{name}.croissant.json"}
+        optional |= {f"{STREAMS}/{name}{result_paths.STORE}", f"{STREAMS}/{name}.croissant.json"}
     return needed, optional
 
 
@@ -215,7 +224,7 @@ def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, 
     """Return the stores of streams. UserError for one that is not that which the config plans."""
     found = {}
     for name, stream in plan.streams.items():
-        path = files.get(f"{STREAMS}/{name}{jobs.STORE}")
+        path = files.get(f"{STREAMS}/{name}{result_paths.STORE}")
         if path is not None:
             store_checks.decoded_size(path, limits)
             _refuse_other(path, specs.stream(plan, name), _is_of_user(stream))
@@ -231,7 +240,7 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
         for method in plan.pipelines:
             for block in crate.plan.blocks(study):
                 name = f"{study}/{stream}/{method}/{block[0]}-{block[1]}"
-                path = files.get(f"{result_files.RUNS}/{name}{jobs.STORE}")
+                path = files.get(f"{result_files.RUNS}/{name}{result_paths.STORE}")
                 if path is None:
                     continue
                 store_checks.decoded_size(path, crate.limits)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, jobs
+from shiftbench.config import components, result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import tidy_files
@@ -148,7 +148,7 @@ def _untrusted(folder: Path, limits: Limits) -> list[Entry]:
 
 def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) -> Entry:
     study, stream, learner = place
-    store = folder / crate.STREAMS / f"{stream}{jobs.STORE}"
+    store = folder / crate.STREAMS / f"{stream}{result_paths.STORE}"
     code = store_metadata.spec(store)["code"] if store.exists() else ""
     rows = tidy_files.read(result_files.study_folder(folder, study) / "scores.csv")
     scores = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]

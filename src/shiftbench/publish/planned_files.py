@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from shiftbench.config import jobs
+from shiftbench.config import jobs, result_paths
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
@@ -19,7 +19,7 @@ def by_part(config: Config, results: Path) -> dict[str, set[str]]:
     for job in jobs.of_config(config, ".", results.name):
         for output in map(PurePosixPath, job.outputs):
             match output.parts:
-                case ("studies", study, *_) if not output.name.endswith(jobs.STORE):
+                case ("studies", study, *_) if not output.name.endswith(result_paths.STORE):
                     name = output.relative_to("studies", study)
                     found.setdefault(study, set()).add(name.as_posix())
                 case ("overview", name):

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from shiftbench.config import components, jobs, specs
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
+from shiftbench.config.tuning import TRIALS
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
@@ -139,7 +140,7 @@ class PlannedResults:
     def _refuse_changed(self, study: str) -> None:
         """Raise UserError where files of a study, or of its trials, are not as published."""
         tuned = self.plan.studies[study].tuning is not None
-        for name in (study, study + jobs.TRIALS) if tuned else (study,):
+        for name in (study, study + TRIALS) if tuned else (study,):
             sums = result_files.study_folder(self.folder, name) / result_files.CHECKSUMS
             broken = result_files.changed(self.folder, name) if sums.exists() else [sums]
             if broken:

@@ -11,7 +11,7 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import jobs, result_paths
+from shiftbench.config import result_paths
 from shiftbench.data.store import checksum, manifest
 from shiftbench.forecast import records
 from shiftbench.publish import store_metadata
@@ -72,7 +72,7 @@ def times(costs: list[dict[str, Any]]) -> dict[str, str]:
 
 def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
     """Return the spec of the scores of a study as `spec`; empty if none was recorded."""
-    cube = study_folder(results, study) / f"scores{jobs.STORE}"
+    cube = study_folder(results, study) / f"scores{result_paths.STORE}"
     attributes = store_metadata.attributes(cube) if cube.exists() else {}
     return {"spec": json.loads(attributes["spec"])} if "spec" in attributes else {}
 
@@ -158,7 +158,7 @@ def verified(origin: dict[str, Any]) -> str:
 
 def cost_file(store: Path) -> Path:
     """Return the file with the cost of a run, by its store."""
-    return store.with_name(store.name.removesuffix(jobs.STORE) + records.COST)
+    return store.with_name(store.name.removesuffix(result_paths.STORE) + records.COST)
 
 
 def _costs(folder: Path, stale: Set[Path]) -> list[dict[str, Any]]:
