@@ -180,16 +180,17 @@ def words(options: argparse.Namespace) -> None:
 def publish(options: argparse.Namespace) -> None:
     """Copy summaries, figures and tables to the committed folder, or upload a crate."""
     from shiftbench.config import config_file
-    from shiftbench.publish import study_copy, upload
+    from shiftbench.publish import result_files, study_copy, upload
+    from shiftbench.publish.results_folder import ResultsFolder
 
     if not options.results.is_dir():
         raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
     if destination is None:
         target = study_copy.target_of(options.results, options.to)
-        is_copy = study_copy.is_published(options.results)
+        is_copy = result_files.is_published(options.results)
         plan = None if is_copy else config_file.load(config_of(options))
-        done = study_copy.publish(options.results, target, plan, options.dry_run)
+        done = study_copy.publish(ResultsFolder(options.results, plan), target, options.dry_run)
         for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from shiftbench.config import (
     components,
     config_file,
-    jobs,
     result_paths,
     specs,
     tuning,
@@ -32,13 +31,13 @@ from shiftbench.publish import (
     crate_files,
     crate_metadata,
     crate_records,
-    planned_files,
     result_files,
     store_checks,
     store_metadata,
 )
 from shiftbench.publish.crate import FOLDERS, STREAMS, WORKFLOW
 from shiftbench.publish.crate_files import RAISE, Limits
+from shiftbench.publish.results_folder import ResultsFolder
 
 LOCAL = ("code", "instructions", "device")
 """Keys of a spec that say where and with what a run was made."""
@@ -205,13 +204,14 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
     """Return the names of the files that a crate needs, and of others that it may have."""
     needed = {crate_metadata.NAME, crate_metadata.README, result_files.CHECKSUMS}
     optional = {*WORKFLOW}
-    for part, names in planned_files.by_part(plan, crate).items():
+    results = ResultsFolder(crate, plan)
+    for part, names in results.planned.items():
         folder = result_files.study_folder(Path(), part)
         of_copy = (result_files.CHECKSUMS, result_files.PROVENANCE)
         group = optional if part == result_files.OVERVIEW else needed
         group |= {(folder / name).as_posix() for name in (*names, *of_copy)}
         optional.add((folder / records.TABLE).as_posix())
-    for job in jobs.of_config(plan, ".", crate.name) if has_runs else ():
+    for job in results.jobs if has_runs else ():
         if job.rule in ("run_learner", "warm_up"):
             group = needed if job.rule == "run_learner" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}

@@ -29,6 +29,7 @@ from shiftbench.evaluation.scoring import summarise, tidy, tidy_files
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.publish import result_files, study_copy, verify
 from shiftbench.publish.recompute import Again, Candidate
+from shiftbench.publish.results_folder import ResultsFolder
 from shiftbench.runtime import cached_jobs
 
 KEY = [*tidy_files.DIMENSIONS]
@@ -142,7 +143,7 @@ class PlannedResults:
         tuned = self.plan.studies[study].tuning is not None
         for name in (study, study + TRIALS) if tuned else (study,):
             sums = result_files.study_folder(self.folder, name) / result_files.CHECKSUMS
-            broken = result_files.changed(self.folder, name) if sums.exists() else [sums]
+            broken = ResultsFolder(self.folder).changed(name) if sums.exists() else [sums]
             if broken:
                 raise UserError(
                     f"{', '.join(map(str, broken))}: changed or removed after it was published;"

@@ -28,6 +28,7 @@ import pandas as pd
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files
+from shiftbench.publish.results_folder import ResultsFolder
 
 VERDICTS = ("identical", "rounding", "interval", "different")
 """From best to worst."""
@@ -148,7 +149,7 @@ def _scores(path: Path) -> pd.Series:
 
 def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
     for side in (ours, reference):
-        for path in result_files.changed(side, study):
+        for path in ResultsFolder(side).changed(study):
             yield ComparedItem(study, str(path), "changed after it was made", "", "different")
 
 
@@ -225,7 +226,7 @@ def _reason(study: str, ours: Path, reference: Path) -> str:
     """Return the words on instructions and GPUs, if those of the two sides differ."""
     reason = ""
     mine, theirs = (
-        " and ".join(result_files.instructions(side, study)) for side in (ours, reference)
+        " and ".join(ResultsFolder(side).instructions(study)) for side in (ours, reference)
     )
     if mine and theirs and mine != theirs:
         reason += f"; ours with {mine} instructions, the reference with {theirs} ones"
@@ -236,7 +237,7 @@ def _reason(study: str, ours: Path, reference: Path) -> str:
 
 
 def _gpus(results: Path, study: str) -> str:
-    return " and ".join(result_files.gpus(results, study).get("gpus", ["processors alone"]))
+    return " and ".join(ResultsFolder(results).gpus(study).get("gpus", ["processors alone"]))
 
 
 def _counted(compared: list[ComparedItem]) -> str:

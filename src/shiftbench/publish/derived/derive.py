@@ -22,6 +22,7 @@ from shiftbench.evaluation.overview import ledger
 from shiftbench.publish import result_files
 from shiftbench.publish.derived import pages, published, tables
 from shiftbench.publish.derived.evidence import PublishedResults
+from shiftbench.publish.results_folder import ResultsFolder
 
 PUBLISHED = Path("results/published")
 STUDIES = "studies"
@@ -122,7 +123,7 @@ def _changed_inputs(root: Path, derived: Collection[str]) -> Iterator[str]:
     """Yield the published files whose checksum changed since, except derived tables."""
     for results in sorted((root / PUBLISHED).glob("*/")):
         for part in result_files.parts(results):
-            for path in result_files.changed(results, part):
+            for path in ResultsFolder(results).changed(part):
                 if part != result_files.OVERVIEW and path.stem not in derived:
                     yield (
                         f"{path.relative_to(root)}: changed since it was published; restore it"

@@ -26,6 +26,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files, study_copy
+from shiftbench.publish.results_folder import ResultsFolder
 
 Row = Mapping[str, Any]
 """A row of a summary, by column."""
@@ -224,6 +225,6 @@ def _plan(name: str, configs: Sequence[Path]) -> SiteConfig:
 def _origin(folder: Path) -> dict[str, Any]:
     if published := result_files.origin(folder):
         return published
-    origin = study_copy.provenance(folder.parents[1], folder.name, code="")
+    origin = study_copy.provenance(ResultsFolder(folder.parents[1]), folder.name, code="")
     del origin["commit"]  # the runs need not be of the code that is here today
     return origin
