@@ -124,7 +124,7 @@ def show(options: argparse.Namespace) -> None:
 
 def _shown(path: Path, name: str) -> list[str]:
     """Describe the method and the study of a name. UserError if there is neither."""
-    from shiftbench.config import catalogue, config_file
+    from shiftbench.config import catalogue, config_file, result_paths
     from shiftbench.config.compatibility_words import listed
     from shiftbench.config.library import Library
     from shiftbench.config.tuning import TRIALS
@@ -136,7 +136,7 @@ def _shown(path: Path, name: str) -> list[str]:
     if name.removesuffix(TRIALS) in studies:
         composition = config_file.composed(path)
         config = config_file.planned(composition)
-        shown.append(catalogue.study(composition, config, name, Path("results/published")))
+        shown.append(catalogue.study(composition, config, name, result_paths.ALL_PUBLISHED))
     if shown:
         return shown
     if others := [os.path.relpath(one) for one in library.planning(name)]:

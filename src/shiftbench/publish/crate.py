@@ -43,7 +43,6 @@ WORKFLOW = (
 FOLDERS = {"workflow": "*", "profiles": "*", "envs": "*.in", "src/shiftbench": "*"}
 """Folders of the checkout, with a pattern for their files."""
 LEFT_OUT = ("__pycache__",)
-STREAMS = "streams"
 README = """\
 # Results of shiftbench: {name}
 
@@ -128,7 +127,7 @@ def refuse_changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> None:
 
 def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: Path) -> None:
     """Raise UserError if studies or runs are not those of the config and the code here."""
-    studies = result_files.studies(results.folder)
+    studies = result_paths.finished(results.folder)
     if unknown := [name for name in studies if name not in plan.studies]:
         raise UserError(
             f"{results.folder}: {config_file} has no study {', '.join(unknown)}; name the config of"
@@ -159,7 +158,7 @@ def _runs(results: ResultsFolder) -> list[Path]:
     return [
         path
         for kind in (result_files.RUNS, result_files.WARM_UPS)
-        for study in result_files.studies(results.folder)
+        for study in result_paths.finished(results.folder)
         for path in results.stores(kind, study)
     ]
 
@@ -178,11 +177,11 @@ def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
     """Describe the streams of all runs, and copy those whose licence allows it."""
     names = {store_metadata.spec(path)["stream"]["name"] for path in runs}
     for name in sorted(names):
-        store = results / STREAMS / f"{name}{result_paths.STORE}"
+        store = result_paths.stream(results, name)
         is_open = licences.is_open(store_metadata.attributes(store)["licence"])
         if is_open:
-            _copy(store, crate / STREAMS / store.name)
-        croissant.write(store, crate / STREAMS / f"{name}.croissant.json", is_open)
+            _copy(store, result_paths.stream(crate, name))
+        croissant.write(store, crate / croissant.place(name), is_open)
 
 
 def _copy_code(crate: Path) -> None:

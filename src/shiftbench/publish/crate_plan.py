@@ -31,11 +31,12 @@ from shiftbench.publish import (
     crate_files,
     crate_metadata,
     crate_records,
+    croissant,
     result_files,
     store_checks,
     store_metadata,
 )
-from shiftbench.publish.crate import FOLDERS, STREAMS, WORKFLOW
+from shiftbench.publish.crate import FOLDERS, WORKFLOW
 from shiftbench.publish.crate_files import RAISE, Limits
 from shiftbench.publish.results_folder import ResultsFolder
 
@@ -216,15 +217,20 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
             group = needed if job.rule == "run_learner" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}
     for name in plan.streams:
-        optional |= {f"{STREAMS}/{name}{result_paths.STORE}", f"{STREAMS}/{name}.croissant.json"}
+        optional |= {_stream(name), croissant.place(name).as_posix()}
     return needed, optional
+
+
+def _stream(name: str) -> str:
+    """Return the name of the store of a stream in a crate."""
+    return result_paths.stream("", name).as_posix()
 
 
 def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
     """Return the stores of streams. UserError for one that is not that which the config plans."""
     found = {}
     for name, stream in plan.streams.items():
-        path = files.get(f"{STREAMS}/{name}{result_paths.STORE}")
+        path = files.get(_stream(name))
         if path is not None:
             store_checks.decoded_size(path, limits)
             _refuse_other(path, specs.stream(plan, name), _is_of_user(stream))
@@ -239,8 +245,8 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
         of_user = _is_of_user(crate.plan.streams[stream])
         for method in plan.pipelines:
             for block in crate.plan.blocks(study):
-                name = f"{study}/{stream}/{method}/{block[0]}-{block[1]}"
-                path = files.get(f"{result_files.RUNS}/{name}{result_paths.STORE}")
+                store = result_paths.seeds("", result_files.RUNS, study, stream, method, block)
+                path = files.get(store.as_posix())
                 if path is None:
                     continue
                 store_checks.decoded_size(path, crate.limits)
@@ -249,6 +255,8 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
                     planned = specs.with_choice(planned, _chosen(crate, study, stream, method))
                 spec = _refuse_other(path, planned, of_user)
                 local = {key: str(spec[key]) for key in LOCAL if key in spec}
+                name = store.relative_to(result_files.RUNS).as_posix()
+                name = name.removesuffix(result_paths.STORE)
                 yield CratedRun(study, stream, name, path, planned | local)
 
 
@@ -260,7 +268,7 @@ def _is_of_user(stream: Stream) -> bool:
 def _chosen(crate: PlannedCrate, study: str, stream: str, method: str) -> dict[str, Any]:
     """Return the settings of a tuned run, by the choice in the crate. UserError for no trial."""
     folder = result_files.study_folder(crate.folder, study + TRIALS)
-    path = folder / "choices" / stream / f"{method}.json"
+    path = folder / result_paths.choice(stream, method)
     choice = crate_files.read_json(path, crate.limits)
     settings = choice.get("settings") if isinstance(choice, dict) else None
     for _, point in tuning.trial_names(study, crate.plan.studies[study], method):

@@ -49,6 +49,11 @@ COLUMNS = {
 """Fields of the record set that lists the arrays of a store."""
 
 
+def place(stream: str) -> Path:
+    """Return where the description of a stream is in a crate."""
+    return Path(result_paths.STREAMS, f"{stream}.croissant.json")
+
+
 def write(store: Path, target: Path, with_store: bool) -> None:
     """Write the description of a stream. with_store: whether its store lies beside it."""
     description = describe(store, with_store)

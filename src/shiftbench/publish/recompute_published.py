@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, jobs, specs
+from shiftbench.config import components, jobs, result_paths, specs
 from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
@@ -130,7 +130,7 @@ class PlannedResults:
 
     def _known(self, studies: list[str] | None) -> list[str]:
         """Return the studies to verify. UserError for one that is not published or not planned."""
-        published = result_files.studies(self.folder)
+        published = result_paths.finished(self.folder)
         if studies is None:
             return [name for name in published if name in self.plan.studies]
         for name in studies:
@@ -178,7 +178,7 @@ class PlannedResults:
 
     def _scores(self, study: str) -> pd.DataFrame:
         """Return the published scores and statuses of a study by stream, learner, metric, seed."""
-        path = result_files.study_folder(self.folder, study) / "scores.csv"
+        path = result_files.study_folder(self.folder, study) / result_paths.SCORE_TABLE
         if not path.exists():
             raise UserError(f"{path}: is missing; publish the study again")
         return tidy_files.read(path).set_index(KEY)[["score", "status"]]

@@ -18,16 +18,14 @@ CHECKSUMS = "SHA256SUMS"
 PROVENANCE = result_paths.PROVENANCE
 VERIFIED = "verified"
 """Key of the provenance with the runs that were computed again later, see `verify`."""
-PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
+PATTERNS = (
+    result_paths.SUMMARY, result_paths.SCORE_TABLE, "figures/*.*", "tables/*.*",
+    f"{result_paths.CHOICES}/*/*.json",
+)  # fmt: skip
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = result_paths.RUNS, result_paths.WARM_UPS
-OVERVIEW = "overview"
+OVERVIEW = result_paths.OVERVIEW
 """Part of the results, beside the studies, with the files about all of them."""
-
-
-def studies(results: Path) -> list[str]:
-    """Return the names of the studies that have a summary."""
-    return sorted(path.parent.name for path in results.glob("studies/*/summary.csv"))
 
 
 def is_published(results: Path) -> bool:
@@ -37,12 +35,12 @@ def is_published(results: Path) -> bool:
 
 def parts(results: Path) -> list[str]:
     """Return the parts that are published separately: the studies, and the overview if any."""
-    return [*studies(results), *([OVERVIEW] if of_study(results, OVERVIEW) else [])]
+    return [*result_paths.finished(results), *([OVERVIEW] if of_study(results, OVERVIEW) else [])]
 
 
 def study_folder(results: Path, study: str) -> Path:
     """Return the folder of a study, or of the overview."""
-    return results / OVERVIEW if study == OVERVIEW else results / "studies" / study
+    return results / OVERVIEW if study == OVERVIEW else result_paths.study(results, study)
 
 
 def of_study(results: Path, study: str) -> dict[str, Path]:
@@ -64,7 +62,7 @@ def times(costs: list[dict[str, Any]]) -> dict[str, str]:
 
 def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
     """Return the spec of the scores of a study as `spec`; empty if none was recorded."""
-    cube = study_folder(results, study) / f"scores{result_paths.STORE}"
+    cube = study_folder(results, study) / result_paths.SCORES
     attributes = store_metadata.attributes(cube) if cube.exists() else {}
     return {"spec": json.loads(attributes["spec"])} if "spec" in attributes else {}
 
@@ -76,7 +74,7 @@ def checksums(files: dict[str, Path]) -> str:
 
 def origins(results: Path) -> list[dict[str, Any]]:
     """Return the published provenance of each study."""
-    return [origin(study_folder(results, study)) for study in studies(results)]
+    return [origin(study_folder(results, study)) for study in result_paths.finished(results)]
 
 
 def origin(study: Path) -> dict[str, Any]:

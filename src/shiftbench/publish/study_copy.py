@@ -13,14 +13,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.forecast import records
 from shiftbench.publish import result_files
 from shiftbench.publish.result_files import PROVENANCE
 from shiftbench.publish.results_folder import ResultsFolder
-
-OURS = "results/published"
-"""The folder in a checkout with what is published."""
 
 
 def publish(results: ResultsFolder, target: Path, dry_run: bool = False) -> dict[str, str]:
@@ -75,10 +73,13 @@ def target_of(results: Path, to: str | None) -> Path:
     """
     if to is None and result_files.is_published(results):
         raise UserError(f"{results}: is published already; name a folder for a copy with --to")
-    target = Path(to) if to else results.parent / "published" / results.name
+    target = Path(to) if to else result_paths.published_beside(results)
     if target.exists() and not target.is_dir():
         raise UserError(f"{target}: is not a folder; name another with --to")
-    others = {path.name for path in target.glob("*")} - {"studies", result_files.OVERVIEW}
+    others = {path.name for path in target.glob("*")} - {
+        result_paths.STUDIES,
+        result_files.OVERVIEW,
+    }
     if others:
         raise UserError(
             f"{target}: holds {min(others)}, so it is not a folder of published results; name"
@@ -157,7 +158,8 @@ def commit() -> str:
     Published results do not count as changes: they are written from the code of the commit.
     """
     describe = ("describe", "--always", "--abbrev=12", "--exclude=*")
-    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", f":(top,exclude){OURS}")
+    ours = f":(top,exclude){result_paths.ALL_PUBLISHED}"
+    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", ours)
     try:
         name, changed = map(_git, (describe, changes))
     except (OSError, subprocess.CalledProcessError):

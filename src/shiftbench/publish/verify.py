@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files
@@ -54,8 +55,8 @@ def compare(ours: Path, reference: Path) -> list[ComparedItem]:
     for folder in (ours, reference):
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder of results")
-    of_reference = result_files.studies(reference)
-    common = [name for name in result_files.studies(ours) if name in of_reference]
+    of_reference = result_paths.finished(reference)
+    common = [name for name in result_paths.finished(ours) if name in of_reference]
     if not common:
         raise UserError(
             f"{ours} and {reference} have no finished study in common; run the workflow, or name"
@@ -122,7 +123,9 @@ def _of_study(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]
 def of_numbers(ours: Path, reference: Path, study: str) -> list[ComparedItem]:
     """Compare the summaries of a study. Raises UserError if a file is not a summary."""
     summaries = [
-        summary_files.read(result_files.study_folder(side, study) / "summary.csv").set_index(KEY)
+        summary_files.read(result_files.study_folder(side, study) / result_paths.SUMMARY).set_index(
+            KEY
+        )
         for side in (ours, reference)
     ]
     return list(_numbers(study, *summaries))
@@ -156,7 +159,7 @@ def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
 def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[ComparedItem]:
     """Compare every file but the summary. of_numbers: their worst verdict."""
     mine, theirs = result_files.of_study(ours, study), result_files.of_study(reference, study)
-    for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
+    for name in sorted((mine.keys() | theirs.keys()) - {result_paths.SUMMARY}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
         yield ComparedItem(study, name, *_present(name, mine, theirs), verdict)
 
