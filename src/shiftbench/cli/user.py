@@ -161,8 +161,8 @@ def test(options: argparse.Namespace) -> int:
 def words(options: argparse.Namespace) -> None:
     """Print the times at which words change in a study's run, and their neighbours then."""
     from shiftbench.config import config_file, result_paths, specs
-    from shiftbench.evaluation.artefacts import _words
     from shiftbench.evaluation.scoring import results
+    from shiftbench.evaluation.scoring.words import histories
 
     config = config_file.load(options.config)
     refuse_unknown("study", options.study, config.studies)
@@ -174,7 +174,7 @@ def words(options: argparse.Namespace) -> None:
         of_study / result_paths.SUMMARY,
         [result_paths.stream(folder, name) for name in config.studies[options.study].streams],
     )
-    print(_words.describe(study, options.words, options.learner, options.seed))
+    print(histories.describe(study, options.words, options.learner, options.seed))
 
 
 def publish(options: argparse.Namespace) -> None:
