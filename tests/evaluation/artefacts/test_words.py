@@ -27,9 +27,8 @@ PLANTED = np.argwhere(stream()["changed"].values[0])
 
 def without_beams() -> StudyResults:
     """Return the small study without the learner that decides about changes."""
-    tree = study().scores.copy()
-    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
-    return replace(study(), scores=tree)
+    cube = study().cube.sel(learner=["vcl", "independent"])
+    return replace(study(), scores={**study().scores, "scores": cube})
 
 
 @pytest.mark.long
@@ -186,11 +185,11 @@ def test_the_table_has_binning_beside_the_learners():
 def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():
     titles = [axes.get_title("left") for axes in rate_distortion.draw(study()).get_axes()]
     assert [title.partition("dating ")[2] for title in titles] == [*rate_distortion.PANELS.values()]
-    alike, tree = study().cube.copy(deep=True), study().scores.copy()
+    alike = study().cube.copy(deep=True)
     each, together = ({"metric": name} for name in rate_distortion.PANELS)
     alike["score"].loc[together] = alike["score"].sel(each)
-    tree["scores"].dataset = alike
-    (panel,) = rate_distortion.draw(replace(study(), scores=tree)).get_axes()
+    changed = replace(study(), scores={**study().scores, "scores": alike})
+    (panel,) = rate_distortion.draw(changed).get_axes()
     assert panel.get_title("left").endswith("dating the held-out text of each period")
 
 

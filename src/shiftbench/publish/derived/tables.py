@@ -126,7 +126,7 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
         labels=spec.get("labels") or {},
         claims=claims,
         cells=spec.get("cells") or {},
-        scores=xr.DataTree.from_dict({"/scores": scores}),
+        scores={"scores": scores},
         summary=summary_files.read(study / result_paths.SUMMARY),
         streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
