@@ -276,7 +276,7 @@ def config_of(options: argparse.Namespace) -> Path:
 def _fitting_methods(options: argparse.Namespace) -> set[str]:
     """Return the methods whose components all fit a stream of a config."""
     from shiftbench.config import compatibility
-    from shiftbench.config.schema import by_kind, one_component
+    from shiftbench.config.schema import named_by_kind
 
     given = _given(options)
     fitting = {k: compatibility.fitting(k, given) for k in ("learners", "combinators")}
@@ -285,7 +285,7 @@ def _fitting_methods(options: argparse.Namespace) -> set[str]:
         name
         for name, method in methods.items()
         if (pipeline := method.data.get("pipeline"))
-        and all(one_component(item)[0] in fitting[kind] for kind, item in by_kind(pipeline))
+        and all(component in fitting[kind] for kind, component, _ in named_by_kind(pipeline))
     }
 
 
