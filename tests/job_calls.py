@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shiftbench.cli import main
 from shiftbench.config import components, config_file, jobs, specs
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 
 
 def planned(config: Path, results: Path | str) -> dict[tuple[str, ...], Job]:

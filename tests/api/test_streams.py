@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import shiftbench as sb
-from shiftbench.config import jobs
+from shiftbench.config import stream_jobs
 from shiftbench.core.errors import UserError
 from shiftbench.runtime import cached_jobs
 from tests import job_calls
@@ -196,7 +196,7 @@ def test_names_that_a_file_cannot_hold_are_refused_before_it_is_written(
 def test_raw_files_are_fetched_only_for_a_stream_that_is_not_in_the_cache(
     own_cache, tmp_path, monkeypatch
 ) -> None:
-    raw_file = str(jobs.RAW / "elec2" / "elec2.csv")
+    raw_file = str(stream_jobs.RAW / "elec2" / "elec2.csv")
     planned = [
         SimpleNamespace(
             rule="fetch_raw_file", wildcards=("elec2", "elec2.csv"), inputs=[], outputs=[raw_file]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main, repair
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
 from shiftbench.forecast import lost_files, snakemake_metadata

@@ -12,7 +12,7 @@ from shiftbench.cli import main
 from shiftbench.cli.jobs import KINDS
 from shiftbench.cli.training import KINDS as TRAINING
 from shiftbench.config import config_file, jobs, spec_files, specs
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.core import checkout
 from tests.config.test_config_file import GOOD
 

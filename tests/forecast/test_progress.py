@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from shiftbench.config import config_file, jobs
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.config.schema import Resources
 from shiftbench.forecast import progress
 from shiftbench.forecast.progress import Expected, Progress

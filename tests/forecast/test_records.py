@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shiftbench.forecast import records
 from shiftbench.publish import study_copy
+from shiftbench.publish.results_folder import ResultsFolder
 from tests.forecast.test_estimate import _spec
 
 COST = {
@@ -42,8 +43,8 @@ def test_what_a_finished_run_did_cost(tmp_path) -> None:
 
 def test_a_published_study_has_the_costs_of_its_runs(tmp_path) -> None:
     results, target = _results(tmp_path), tmp_path / "published/mine"
-    study_copy.publish(results, target)
+    study_copy.publish(ResultsFolder(results), target)
     assert records.collect([target]) == records.collect([results])
     (target / "studies/images" / records.TABLE).unlink()
-    assert study_copy.publish(results, target) == {"images": "unchanged"}
+    assert study_copy.publish(ResultsFolder(results), target) == {"images": "unchanged"}
     assert records.collect([target]), "though the study was published before"

@@ -12,6 +12,7 @@ from shiftbench.config import config_file
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.publish import study_copy, upload
+from shiftbench.publish.results_folder import ResultsFolder
 from tests.publish.test_verify import ROWS, cube, published, write
 
 CONFIG = """\
@@ -46,12 +47,14 @@ def plan(tmp_path: Path) -> Config:
 
 
 def test_only_a_complete_study_is_published(results: Path, plan: Config) -> None:
-    assert study_copy.publish(results, published(results), plan) == {"nile": "published"}
+    assert study_copy.publish(ResultsFolder(results, plan), published(results)) == {
+        "nile": "published"
+    }
     shutil.copytree(results / "studies/nile", results / "studies/second")
     two = plan.model_copy(update={"studies": plan.studies | {"second": plan.studies["nile"]}})
     (results / "studies/second/scores.csv").unlink()
     (results / "studies/second/.scores.csv.sha256").unlink()
-    assert study_copy.publish(results, published(results), two) == {
+    assert study_copy.publish(ResultsFolder(results, two), published(results)) == {
         "nile": "unchanged", "second": "left out, without scores.csv"
     }  # fmt: skip
     assert not (published(results) / "studies/second").exists()
@@ -60,17 +63,17 @@ def test_only_a_complete_study_is_published(results: Path, plan: Config) -> None
 def test_a_file_that_no_job_makes_is_not_published(results: Path, plan: Config) -> None:
     write(results, "studies/nile/tables/old.csv", "a,b")
     with pytest.raises(UserError, match=r"nile/tables/old\.csv: the config plans no such file"):
-        study_copy.publish(results, published(results), plan)
+        study_copy.publish(ResultsFolder(results, plan), published(results))
 
 
 def test_a_file_without_its_checksum_is_not_published(results: Path, plan: Config) -> None:
     (results / "studies/nile/.summary.csv.sha256").unlink()
     with pytest.raises(UserError, match=r"nile/summary\.csv: without the checksum file"):
-        study_copy.publish(results, published(results), plan)
+        study_copy.publish(ResultsFolder(results, plan), published(results))
 
 
 def test_it_publishes_to_no_folder_with_other_files(results: Path, tmp_path: Path) -> None:
-    study_copy.publish(results, published(results))
+    study_copy.publish(ResultsFolder(results), published(results))
     with pytest.raises(UserError, match="published already"):
         study_copy.target_of(published(results), None)
     (tmp_path / "letters").mkdir()

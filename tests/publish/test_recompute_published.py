@@ -13,6 +13,7 @@ from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
 from shiftbench.publish import crate_files, recompute_published, result_files, study_copy
 from shiftbench.publish.recompute import Again
+from shiftbench.publish.results_folder import ResultsFolder
 from shiftbench.runtime import cached_jobs
 from tests import job_calls
 from tests.publish import small_results
@@ -157,7 +158,7 @@ def test_the_provenance_says_what_computed_runs_again(project, called, monkeypat
         assert entry.keys() == {"commit", "date", "seed", "of", "runs"} and entry["seed"] == 7
         assert {name.partition("/")[0] for name in entry["runs"]} == {study}
     assert origin.keys() >= {"commit", "runs"} and "verified" not in before
-    assert result_files.changed(project, "toy") == []
+    assert ResultsFolder(project).changed("toy") == []
 
 
 def test_a_better_verdict_replaces_no_worse_one_of_the_same_commit(project, monkeypatch):

@@ -16,6 +16,7 @@ from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
 from shiftbench.publish import result_files, study_copy, verify
+from shiftbench.publish.results_folder import ResultsFolder
 
 ROWS = {
     "study": "nile", "stream": "nile", "learner": ["a", "b"], "metric": "f1",
@@ -57,7 +58,7 @@ def results(tmp_path: Path) -> Path:
     choice = {"settings": {"map.strength": 10}, "trials": [{"score": 0.8}]}
     write(made, "studies/nile/choices/nile/a.json", json.dumps(choice))
     (made / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST))
-    study_copy.publish(made, published(made))
+    study_copy.publish(ResultsFolder(made), published(made))
     return made
 
 
@@ -95,7 +96,7 @@ def test_the_same_again_is_identical_and_publishing_it_changes_nothing(results: 
     before = (published(results) / "studies/nile" / result_files.PROVENANCE).read_text()
     (results / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
     assert status(results) == 0
-    assert study_copy.publish(results, published(results)) == {"nile": "unchanged"}
+    assert study_copy.publish(ResultsFolder(results), published(results)) == {"nile": "unchanged"}
     assert (published(results) / "studies/nile" / result_files.PROVENANCE).read_text() == before
 
 
@@ -104,12 +105,12 @@ def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(result
     write(results, "warm-ups/nile/nile/map-0a1b2c3d/0-4.zarr.zip", "a store")
     (folder / "0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
     change(results, "mean", 0.4)
-    study_copy.publish(results, published(results))
+    study_copy.publish(ResultsFolder(results), published(results))
     told = json.loads((published(results) / "studies/nile" / result_files.PROVENANCE).read_text())
     assert (told["runs"], told["core_hours"]) == (1, 0.03)
     (folder / "0-4.zarr.zip").write_text("edited")
     with pytest.raises(UserError, match=r"map-0a1b2c3d/0-4\.zarr\.zip: changed or gone"):
-        study_copy.publish(results, published(results))
+        study_copy.publish(ResultsFolder(results), published(results))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys
     store.unlink()
     assert status(results) == verifying.VERIFIED["different"]
     with pytest.raises(UserError, match=r"zarr\.zip: changed or gone .* Nothing was published"):
-        study_copy.publish(results, published(results))
+        study_copy.publish(ResultsFolder(results), published(results))
 
 
 def test_another_winner_of_the_trials_is_different(results: Path) -> None:
@@ -170,7 +171,7 @@ def test_another_winner_of_the_trials_is_different(results: Path) -> None:
 def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -> None:
     write(results, "studies/nile/tables/score-table.md", "a table")
     assert status(results) == verifying.VERIFIED["different"]
-    study_copy.publish(results, published(results))
+    study_copy.publish(ResultsFolder(results), published(results))
     assert status(results) == 0
     write(results, "studies/nile/summary.csv", pd.DataFrame(ROWS).iloc[:1].to_csv(index=False))
     assert status(results) == verifying.VERIFIED["different"]
@@ -188,7 +189,7 @@ def test_a_gpu_is_named(results: Path, capsys) -> None:
     cost = results / "runs/nile/nile/a/0-4.cost.json"
     on_gpu = {"device": "gpu", "gpu": "Pretended GPU", "wall_seconds": 7200.0}
     cost.write_text(json.dumps(COST | on_gpu))
-    told = study_copy.provenance(results, "nile", "abc")
+    told = study_copy.provenance(ResultsFolder(results), "nile", "abc")
     assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
     change(results, "mean", 0.5 + 1e-9)
     assert status(results) == verifying.VERIFIED["rounding"]
@@ -211,7 +212,7 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     small = Path("results/small")
     change(small, "mean", 0.59)
     write(small, "overview/ledger.csv", "claim,verdict\n")
-    study_copy.publish(small, published(small))
+    study_copy.publish(ResultsFolder(small), published(small))
     for place in ("studies/nile", "overview"):  # written after the first one changed
         origin = json.loads((published(small) / place / result_files.PROVENANCE).read_text())
         assert origin["commit"] and not origin["commit"].endswith("-dirty")
@@ -225,7 +226,7 @@ def overview(results: Path) -> Path:
     """Publish an overview with the results and return them."""
     write(results, "overview/ledger.csv", "claim,verdict\n")
     write(results, "overview/ledger.png", "drawn")
-    assert study_copy.publish(results, published(results)) == {
+    assert study_copy.publish(ResultsFolder(results), published(results)) == {
         "nile": "unchanged", "overview": "published"
     }  # fmt: skip
     return results
@@ -240,7 +241,9 @@ def test_the_overview_is_published_with_checksums_and_provenance(overview: Path)
         subprocess.run(["sha256sum", "--check", result_files.CHECKSUMS], cwd=folder).returncode == 0
     )
     assert status(overview) == 0
-    assert set(study_copy.publish(overview, published(overview)).values()) == {"unchanged"}
+    assert set(study_copy.publish(ResultsFolder(overview), published(overview)).values()) == {
+        "unchanged"
+    }
 
 
 def test_an_overview_that_was_not_made_of_the_same_numbers_differs(overview: Path, capsys) -> None:
@@ -258,7 +261,7 @@ def test_an_overview_has_the_verdict_of_the_numbers_behind_it(overview: Path) ->
 def test_an_edited_overview_is_not_published(overview: Path) -> None:
     (overview / "overview/ledger.csv").write_text("claim,verdict\na,reproduced\n")
     with pytest.raises(UserError, match=r"overview/ledger\.csv: changed or gone"):
-        study_copy.publish(overview, published(overview))
+        study_copy.publish(ResultsFolder(overview), published(overview))
 
 
 @pytest.mark.parametrize("verb", ["verify", "publish"])

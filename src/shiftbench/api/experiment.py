@@ -15,6 +15,7 @@ from shiftbench.api.arguments import plain, refuse_doubled, text
 from shiftbench.api.streams import Stream
 from shiftbench.config import config_file, jobs
 from shiftbench.config.compatibility_words import listed
+from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document
 from shiftbench.core.errors import UserError
@@ -212,7 +213,7 @@ def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Conf
     return config_file.planned(config_file.checked(document, "the study"))
 
 
-def _planned(config: Config) -> list[jobs.Job]:
+def _planned(config: Config) -> list[Job]:
     """Return the jobs up to the scores of the one study."""
     made = []
     for name, stream in config.streams.items():

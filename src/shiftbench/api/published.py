@@ -11,12 +11,13 @@ import xarray as xr
 
 from shiftbench.api import _labelled_scores
 from shiftbench.api.arguments import file_path, text
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import tidy_files
 
-CUBE, TABLE = "scores.zarr.zip", "scores.csv"
+CUBE, TABLE = result_paths.SCORES, result_paths.SCORE_TABLE
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class Results:
     @cached_property
     def studies(self) -> list[str]:
         """The names of the studies that have scores, sorted."""
-        return sorted(path.parent.name for path in self.folder.glob(f"studies/*/{TABLE}"))
+        return sorted(
+            path.parent.name for path in self.folder.glob(f"{result_paths.STUDIES}/*/{TABLE}")
+        )
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -66,7 +69,7 @@ class Results:
             For a name that is not among `studies`, and for a damaged file.
         """
         refuse_unknown("study", text("name", name), self.studies)
-        cube = self.folder / "studies" / name / CUBE
+        cube = result_paths.study(self.folder, name) / CUBE
         if cube.is_file():
             tree = zarr_zip.read_tree(cube)
             if "scores" not in tree.children:
@@ -99,7 +102,7 @@ class Results:
         return _labelled_scores.intervals(self.study(name))
 
     def _table(self, name: str) -> pd.DataFrame:
-        return tidy_files.read(self.folder / "studies" / name / TABLE)
+        return tidy_files.read(result_paths.study(self.folder, name) / TABLE)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.studies[:8]) + (", ..." if len(self.studies) > 8 else "")

@@ -174,23 +174,31 @@ def stream_from(
     >>> market.problem.n_tasks, market.problem.input_shape
     (3, (1,))
     """
-    if not hasattr(frame, "to_csv"):
-        raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
-    if others := {"family", "path"} & settings.keys():
-        raise UserError(f"{listed(others)}: the data come from the frame; leave this out")
-    for key, given in {"name": name, "target": target, "time": time}.items():
-        if given is not None or key == "name":
-            text(key, given)
+    _refuse_arguments(frame, settings, name=name, target=target, time=time)
     table = _frame_files.table(frame, name, time)
     named = {"time": time, "target": target}
-    family = SERIES if target is None else TABLE
     settings = {key: one for key, one in named.items() if one is not None} | settings
     path = _frame_files.written(table, name)
+    family = SERIES if target is None else TABLE
     definition = {"family": family, "path": str(path), "title": name}
     try:
         return _built(name, definition | plain("settings", settings))
     except UserError as error:
         raise type(error)(_frame_files.of_rows(str(error), path, table)) from None
+
+
+def _refuse_arguments(frame: Any, settings: Mapping[str, Any], **texts: str | None) -> None:
+    """Raise UserError for arguments of `stream_from` of a wrong type, or that do not go together.
+
+    texts: name, target and time.
+    """
+    if not hasattr(frame, "to_csv"):
+        raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
+    if others := {"family", "path"} & settings.keys():
+        raise UserError(f"{listed(others)}: the data come from the frame; leave this out")
+    for key, given in texts.items():
+        if given is not None or key == "name":
+            text(key, given)
 
 
 def _built(name: str, definition: dict[str, Any]) -> Stream:

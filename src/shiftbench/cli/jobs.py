@@ -19,7 +19,7 @@ from shiftbench.config import spec_files
 from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import checksum
+from shiftbench.data.store import checksum, leftovers
 
 VERB = "job"
 
@@ -67,6 +67,7 @@ def job(options: argparse.Namespace) -> int:
     if spec["kind"] in ("stream", "words", "part") and not options.merge:
         inputs = inputs[-1:] if spec["kind"] == "part" else []  # all others are raw files
     checksum.refuse_broken(*inputs)
+    leftovers.remove(options.output)
     make(spec, options)
     checksum.write(*options.output)
     return 0

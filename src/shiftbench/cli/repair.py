@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.forecast import lost_files
 
 MOST = 2000

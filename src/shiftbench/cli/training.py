@@ -15,7 +15,7 @@ from shiftbench.cli import device_choice
 from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files, devices, instructions
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import checksum, completed_outputs
+from shiftbench.data.store import checksum, completed_outputs, leftovers
 from shiftbench.runtime import scratch_lock
 
 log = logging.getLogger("shiftbench")
@@ -32,6 +32,7 @@ def run(spec: Spec, options: argparse.Namespace) -> int:
         spec = specs.with_choice(spec, atomic_files.read_json(path)["settings"])
     scratch = options.scratch / spec["digest"]
     with scratch_lock.locked(scratch):
+        leftovers.remove(options.output)
         if completed_outputs.restore(spec["digest"], *options.output):
             log.info("%s: an earlier attempt has finished it", options.output[0])
         elif status := _learn(spec, options, scratch):
@@ -57,6 +58,7 @@ def warm_up(spec: Spec, options: argparse.Namespace) -> int:
     from shiftbench.data.store import zarr_zip
     from shiftbench.evaluation.running import warm_up
 
+    leftovers.remove(options.output)
     (stream,), (store, place), started = options.input, options.output, _now()
     with threadpool_limits(options.threads):
         learnt, cost = warm_up.run_job(spec, zarr_zip.read_any(stream))

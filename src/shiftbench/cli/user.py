@@ -127,7 +127,7 @@ def _shown(path: Path, name: str) -> list[str]:
 
     UserError if there is none of these.
     """
-    from shiftbench.config import catalogue, config_file, method_labels
+    from shiftbench.config import catalogue, config_file, method_labels, result_paths
     from shiftbench.config.compatibility_words import listed
     from shiftbench.config.library import Library
     from shiftbench.config.tuning import TRIALS
@@ -141,7 +141,7 @@ def _shown(path: Path, name: str) -> list[str]:
     if name.removesuffix(TRIALS) in studies:
         composition = config_file.composed(path)
         config = config_file.planned(composition)
-        shown.append(catalogue.study(composition, config, name, Path("results/published")))
+        shown.append(catalogue.study(composition, config, name, result_paths.ALL_PUBLISHED))
     if shown:
         return shown
     if others := [os.path.relpath(one) for one in library.planning(name)]:
@@ -166,8 +166,8 @@ def test(options: argparse.Namespace) -> int:
 def words(options: argparse.Namespace) -> None:
     """Print the times at which words change in a study's run, and their neighbours then."""
     from shiftbench.config import config_file, result_paths, specs
-    from shiftbench.evaluation.artefacts import _words
     from shiftbench.evaluation.scoring import results
+    from shiftbench.evaluation.scoring.words import histories
 
     config = config_file.load(options.config)
     refuse_unknown("study", options.study, config.studies)
@@ -179,22 +179,23 @@ def words(options: argparse.Namespace) -> None:
         of_study / result_paths.SUMMARY,
         [result_paths.stream(folder, name) for name in config.studies[options.study].streams],
     )
-    print(_words.describe(study, options.words, options.learner, options.seed))
+    print(histories.describe(study, options.words, options.learner, options.seed))
 
 
 def publish(options: argparse.Namespace) -> None:
     """Copy summaries, figures and tables to the committed folder, or upload a crate."""
     from shiftbench.config import config_file
-    from shiftbench.publish import study_copy, upload
+    from shiftbench.publish import result_files, study_copy, upload
+    from shiftbench.publish.results_folder import ResultsFolder
 
     if not options.results.is_dir():
         raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
     if destination is None:
         target = study_copy.target_of(options.results, options.to)
-        is_copy = study_copy.is_published(options.results)
+        is_copy = result_files.is_published(options.results)
         plan = None if is_copy else config_file.load(config_of(options))
-        done = study_copy.publish(options.results, target, plan, options.dry_run)
+        done = study_copy.publish(ResultsFolder(options.results, plan), target, options.dry_run)
         for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
@@ -280,7 +281,7 @@ def config_of(options: argparse.Namespace) -> Path:
 def _fitting_methods(options: argparse.Namespace) -> set[str]:
     """Return the methods whose components all fit a stream of a config."""
     from shiftbench.config import compatibility
-    from shiftbench.config.schema import by_kind, one_component
+    from shiftbench.config.schema import named_by_kind
 
     given = _given(options)
     fitting = {k: compatibility.fitting(k, given) for k in ("learners", "combinators")}
@@ -289,7 +290,7 @@ def _fitting_methods(options: argparse.Namespace) -> set[str]:
         name
         for name, method in methods.items()
         if (pipeline := method.data.get("pipeline"))
-        and all(one_component(item)[0] in fitting[kind] for kind, item in by_kind(pipeline))
+        and all(component in fitting[kind] for kind, component, _ in named_by_kind(pipeline))
     }
 
 

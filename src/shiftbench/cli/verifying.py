@@ -38,12 +38,13 @@ def verify(options: argparse.Namespace) -> int:
     computed again. For a folder of published results, some runs are computed by the code here, and
     their scores compared.
     """
-    from shiftbench.publish import crate_metadata, study_copy, verify
+    from shiftbench.config import result_paths
+    from shiftbench.publish import crate_metadata, result_files, verify
 
     no_reference = options.reference is None and options.revision is None
     if no_reference and os.path.lexists(options.results / crate_metadata.NAME):
         return _verify_crate(options)
-    if no_reference and study_copy.is_published(options.results):
+    if no_reference and result_files.is_published(options.results):
         return _verify_published(options)
     for name in OF_PUBLISHED:
         if getattr(options, name):
@@ -51,7 +52,7 @@ def verify(options: argparse.Namespace) -> int:
                 f"--{name}: is for computing runs of published results again, as of"
                 " results/published/CONFIG; leave it out"
             )
-    reference = options.reference or options.results.parent / "published" / options.results.name
+    reference = options.reference or result_paths.published_beside(options.results)
     with ExitStack() as opened:
         if options.revision:
             reference = opened.enter_context(verify.at_revision(reference, options.revision))

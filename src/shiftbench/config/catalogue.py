@@ -20,7 +20,13 @@ from shiftbench.config import (
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library, YamlValue
-from shiftbench.config.schema import Component, ComponentItem, Config, Study, by_kind, one_component
+from shiftbench.config.schema import (
+    Component,
+    ComponentItem,
+    Config,
+    Study,
+    named_by_kind,
+)
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
@@ -110,8 +116,7 @@ def settings(method: YamlValue, meanings: bool = True) -> list[str]:
     origin = method.document.path.name
     describe = _component if meanings else _component_in_short
     lines = []
-    for kind, item in by_kind(method.data.get("pipeline") or []):
-        component, given = one_component(item)
+    for kind, component, given in named_by_kind(method.data.get("pipeline") or []):
         lines += describe(kind, (component, given), dict.fromkeys(given, origin))
     return lines
 
@@ -128,8 +133,8 @@ def study_method(composition: Composition, study: str, name: str, meanings: bool
     entry = composition.library.methods.get(methods[name].get("method"))
     lines = _head(name, methods[name]["label"], entry) if entry else [name]
     lines.append(f"in the study {study}")
-    for position, (kind, item) in enumerate(by_kind(methods[name]["pipeline"])):
-        component, settings = one_component(item)
+    parts = named_by_kind(methods[name]["pipeline"])
+    for position, (kind, component, settings) in enumerate(parts):
         place = ("studies", study, "methods", name, "pipeline", position, component)
         origins = {}
         for key in settings:

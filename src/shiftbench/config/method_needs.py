@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shiftbench.config import components
-from shiftbench.config.schema import by_kind, one_component
+from shiftbench.config.schema import named_by_kind
 
 PROTOCOL = {
     "boundaries": "to know when the distribution changes",
@@ -23,9 +23,7 @@ def of(pipeline: list[Any]) -> list[str]:
     pipeline: components from the outermost inwards, as a config writes them, with the settings that
         are not defaults.
     """
-    return list(
-        dict.fromkeys(phrase for kind, item in by_kind(pipeline) for phrase in _of(kind, item))
-    )
+    return list(dict.fromkeys(phrase for part in named_by_kind(pipeline) for phrase in _of(*part)))
 
 
 def sentence(pipeline: list[Any]) -> str:
@@ -33,8 +31,7 @@ def sentence(pipeline: list[Any]) -> str:
     return f"needs {'; '.join(of(pipeline)) or NOTHING}"
 
 
-def _of(kind: str, item: Any) -> Iterator[str]:
-    name, settings = one_component(item)
+def _of(kind: str, name: str, settings: dict[str, Any]) -> Iterator[str]:
     filled = components.check(kind, name, settings)
     if components.defines(kind, name, "rows_kept"):
         if (size := filled.get("size")) is None:

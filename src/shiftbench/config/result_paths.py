@@ -14,12 +14,16 @@ from shiftbench.core.errors import UserError
 
 RESULTS = Path("results")
 PUBLISHED = "published"
+ALL_PUBLISHED = RESULTS / PUBLISHED
+"""The folder with the published results of all configs."""
 STORE = ".zarr.zip"
 COST = ".cost.json"
 """Ending of the file with the cost of a run or warm-up, beside its store."""
 STUDIES, STREAMS, RUNS, WARM_UPS, OVERVIEW = "studies", "streams", "runs", "warm-ups", "overview"
 SCORES, SUMMARY, SCORE_TABLE = f"scores{STORE}", "summary.csv", "scores.csv"
 """Files of a study: all scores, their means, and a row for each score."""
+CHOICES = "choices"
+"""Folder of the settings that trials chose, in the study of the trials."""
 PROVENANCE = "provenance.json"
 
 
@@ -30,7 +34,7 @@ def of_config(name: str) -> Path:
 
 def published(name: str) -> Path:
     """Return the folder of the published results of a config."""
-    return RESULTS / PUBLISHED / name
+    return ALL_PUBLISHED / name
 
 
 def study(results: Path | str, name: str) -> Path:
@@ -56,6 +60,16 @@ def seeds(
     kind: RUNS or WARM_UPS. name: of the method, or of the warm-up. block: first and last seed.
     """
     return Path(results, kind, study, stream, name, f"{block[0]}-{block[1]}{STORE}")
+
+
+def published_beside(results: Path) -> Path:
+    """Return where the published copy of a folder of results stands."""
+    return results.parent / PUBLISHED / results.name
+
+
+def choice(stream: str, method: str) -> str:
+    """Return where the choice of settings of a method stands, below the study of its trials."""
+    return f"{CHOICES}/{stream}/{method}.json"
 
 
 def cost(store: str) -> str:

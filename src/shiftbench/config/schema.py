@@ -47,6 +47,12 @@ def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
         yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
 
 
+def named_by_kind(pipeline: list[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield kind, name and settings of each component of a pipeline, as a config writes it."""
+    for kind, item in by_kind(pipeline):
+        yield kind, *one_component(item)
+
+
 LONGEST_LINE = 200
 """Characters of a label, a title or a summary, for which pages and figures have one line."""
 

@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from shiftbench.core.errors import UserError
+
+if TYPE_CHECKING:  # jobs import this, and nothing of a config
+    from shiftbench.config.schema import Config
+
+
+def option(config: Config, stream: str, studies: Iterable[str]) -> tuple[str, ...]:
+    """Return the option of jobs with the words that figures of studies show of a stream.
+
+    A study shows the words of its first stream.
+    """
+    words = [
+        f"{name}={word}"
+        for name in studies
+        if config.studies[name].streams[0] == stream
+        for word in config.studies[name].words
+    ]
+    return ("--shown-words", *words) if words else ()
 
 
 def refuse_absent(shown: Iterable[str], stream: str, vocabulary: Iterable[object]) -> None:

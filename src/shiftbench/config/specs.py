@@ -3,6 +3,10 @@
 A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
 exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
 memory and time limits are no part of it; a GPU is, since it gives other bytes.
+
+In the spec of a run `learner` is the whole pipeline, and in those of a study `learners` are its
+rows by name, as in published scores. Elsewhere a learner is the last component of a pipeline. The
+two keys keep their names, since digests and published files have them.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from shiftbench.config import (
     user_files,
     warm_ups,
 )
-from shiftbench.config.schema import Config
+from shiftbench.config.schema import Config, by_kind
 from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import instructions
@@ -262,10 +266,8 @@ def _as_read(modules: tuple[str, ...]) -> dict[str, Any]:
 
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
     """Return the modules of the combinators, the learner and the model of a run."""
-    *combinators, (learner, _) = pipeline
-    modules = [components.module_name("combinators", name) for name, _ in combinators]
-    modules.append(components.module_name("learners", learner))
-    return modules + _modules_of_model(learner, model)
+    modules = [components.module_name(kind, name) for kind, (name, _) in by_kind(pipeline)]
+    return modules + _modules_of_model(pipeline[-1][0], model)
 
 
 def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
 from shiftbench.data.store.manifest import Entry

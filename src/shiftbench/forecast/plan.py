@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shiftbench.config import config_file as configs
 from shiftbench.config import jobs, method_labels, result_paths
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
 from shiftbench.config.library import Library, root
 from shiftbench.config.result_paths import PUBLISHED, RESULTS
 from shiftbench.config.schema import Config

@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple
 
-from shiftbench.config.jobs import FIRST, TRIALS, Job
+from shiftbench.config.job import Job
+from shiftbench.config.jobs import FIRST
+from shiftbench.config.tuning import TRIALS
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.plan import cost, makespan
 

@@ -13,7 +13,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.config.jobs import Job
+from shiftbench.config.job import Job
+from shiftbench.config.jobs import command
 from shiftbench.forecast import digest_manifest, snakemake_metadata
 
 AGAIN = "follows"
@@ -145,7 +146,7 @@ def _of_record(job: Job, record: dict[str, Any], results: Path) -> Iterator[Reas
         words = [f"reads {one} too" for one in more[:3]]
         words += [f"no longer reads {one}" for one in less[:3]]
         yield Reason("input", "; ".join(words))
-    if record.get("code") not in (None, job.command):
+    if record.get("code") not in (None, command(job)):
         yield Reason("command", f"the command of the rule {job.rule}")
 
 

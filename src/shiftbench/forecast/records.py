@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,19 +49,15 @@ def collect(results: Iterable[Path]) -> list[Record]:
     """Return the records of folders of results and of published ones, where they can be read."""
     found: list[Record] = []
     for folder in results:
-        found += of_study(folder, "*")
+        found += of_files(path for kind in KINDS for path in folder.glob(f"{kind}/**/*{COST}"))
         for table in sorted(folder.glob(f"{result_paths.STUDIES}/*/{TABLE}")):
             found += _published(table)
     return found
 
 
-def of_study(results: Path, study: str, stale: Set[Path] = frozenset()) -> list[Record]:
-    """Return the records of the runs and warm-ups of a study, or of all with `*`, in a folder.
-
-    stale: files to leave out.
-    """
-    places = {path for kind in KINDS for path in results.glob(f"{kind}/{study}/**/*{COST}")}
-    return [one for path in sorted(places - stale) for one in _of(path)]
+def of_files(costs: Iterable[Path]) -> list[Record]:
+    """Return the records of runs and warm-ups, by the files with their costs."""
+    return [one for path in sorted(costs) for one in _of(path)]
 
 
 def write(path: Path, records: Iterable[Record]) -> None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from pathlib import Path
 
 from shiftbench.config import config_file as config
-from shiftbench.config import jobs, shared_warm_ups, specs
+from shiftbench.config import result_paths, specs
 from shiftbench.config.composition import Composition
+from shiftbench.config.job import Job
+from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
@@ -25,12 +27,12 @@ from shiftbench.publish import (
     crate_metadata,
     croissant,
     licences,
-    planned_files,
     result_files,
     store_metadata,
     study_copy,
 )
 from shiftbench.publish.crate_files import Limits
+from shiftbench.publish.results_folder import ResultsFolder
 
 ROOT = checkout.HOME
 """The checkout whose workflow and code computed the results."""
@@ -41,7 +43,6 @@ WORKFLOW = (
 FOLDERS = {"workflow": "*", "profiles": "*", "envs": "*.in", "src/shiftbench": "*"}
 """Folders of the checkout, with a pattern for their files."""
 LEFT_OUT = ("__pycache__",)
-STREAMS = "streams"
 README = """\
 # Results of shiftbench: {name}
 
@@ -67,13 +68,13 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         raise UserError(f"{checkout.PACKAGE} is installed; make the crate in a checkout")
     composed = config.composed(config_file)
     plan = config.planned(composed)
-    stale = planned_files.stale(plan, results)
-    refuse_other_code(results, plan, config_file, stale)
-    planned_files.refuse_incomplete(plan, results, study_copy.is_published(results))
+    planned = ResultsFolder(results, plan)
+    refuse_other_code(planned, plan, config_file)
+    planned.refuse_incomplete()
     with scratch.beside(target) as folder:
         new = folder / "crate"
-        study_copy.publish(results, new, None if study_copy.is_published(results) else plan)
-        runs = _runs(results, stale)
+        study_copy.publish(planned, new)
+        runs = _runs(planned)
         _copy_runs(runs, results, new)
         _copy_streams(runs, results, new)
         _copy_code(new)
@@ -124,22 +125,19 @@ def refuse_changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> None:
         )
 
 
-def refuse_other_code(
-    results: Path, plan: config.Config, config_file: Path, stale: Set[Path]
-) -> None:
-    """Raise UserError if studies or runs are not those of the config and the code here.
-
-    stale: files of runs that the config does not plan, which do not count.
-    """
-    if unknown := [name for name in result_files.studies(results) if name not in plan.studies]:
+def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: Path) -> None:
+    """Raise UserError if studies or runs are not those of the config and the code here."""
+    studies = result_paths.finished(results.folder)
+    if unknown := [name for name in studies if name not in plan.studies]:
         raise UserError(
-            f"{results}: {config_file} has no study {', '.join(unknown)}; name the config of these"
-            " results with --config"
+            f"{results.folder}: {config_file} has no study {', '.join(unknown)}; name the config of"
+            " these results with --config"
         )
+    jobs = {results.folder / file: job for job in results.jobs for file in job.outputs}
     unplanned = [
         str(path)
-        for path in _runs(results, stale)
-        if not _is_planned(plan, store_metadata.spec(path))
+        for path in _runs(results)
+        if not _is_planned(jobs[path], store_metadata.spec(path))
     ]
     if unplanned:
         more = f" and {len(unplanned) - 1} more" if len(unplanned) > 1 else ""
@@ -150,32 +148,18 @@ def refuse_other_code(
         )
 
 
-def _is_planned(plan: config.Config, spec: specs.Spec) -> bool:
+def _is_planned(job: Job, spec: Spec) -> bool:
     """Return whether a run, or a warm-up, has the spec that is planned here."""
-    study, stream, seeds = spec["study"], spec["stream"]["name"], tuple(spec["seeds"])
-    if study not in plan.studies or stream not in plan.studies[study].streams:
-        return False
-    if spec["kind"] == "warm-up":
-        name = spec["name"]
-        planned_names = shared_warm_ups.of_study(plan, study, stream)
-        return name in planned_names and specs.warm_up(plan, study, stream, name, seeds) == spec
-    if spec["method"] not in plan.studies[study].methods:
-        return False
-    planned = specs.run(plan, study, stream, spec["method"], seeds)
-    return spec == (specs.with_choice(planned, spec["tuned"]) if "tuned" in spec else planned)
+    return spec == (specs.with_choice(job.spec, spec["tuned"]) if "tuned" in spec else job.spec)
 
 
-def _runs(results: Path, stale: Set[Path]) -> list[Path]:
-    """Return the stores of all runs of finished studies, and of the warm-ups that they share.
-
-    stale: files to leave out.
-    """
+def _runs(results: ResultsFolder) -> list[Path]:
+    """Return the stores of all runs of finished studies, and of the warm-ups that they share."""
     return [
         path
         for kind in (result_files.RUNS, result_files.WARM_UPS)
-        for study in result_files.studies(results)
-        for path in store_metadata.below(results / kind / study)
-        if path not in stale
+        for study in result_paths.finished(results.folder)
+        for path in results.stores(kind, study)
     ]
 
 
@@ -193,11 +177,11 @@ def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
     """Describe the streams of all runs, and copy those whose licence allows it."""
     names = {store_metadata.spec(path)["stream"]["name"] for path in runs}
     for name in sorted(names):
-        store = results / STREAMS / f"{name}{jobs.STORE}"
+        store = result_paths.stream(results, name)
         is_open = licences.is_open(store_metadata.attributes(store)["licence"])
         if is_open:
-            _copy(store, crate / STREAMS / store.name)
-        croissant.write(store, crate / STREAMS / f"{name}.croissant.json", is_open)
+            _copy(store, result_paths.stream(crate, name))
+        croissant.write(store, crate / croissant.place(name), is_open)
 
 
 def _copy_code(crate: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench import __version__
-from shiftbench.config.jobs import STORE
+from shiftbench.config import result_paths
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
 from shiftbench.forecast import records
-from shiftbench.publish import result_files, store_metadata
+from shiftbench.publish import croissant, result_files, store_metadata
 from shiftbench.publish.crate_sources import Entity, datasets, references
 
 WORKFLOW = "workflow/Snakefile"
@@ -24,7 +24,7 @@ UNKNOWN = "When was not recorded."
 TOOLS = {
     result_files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
     result_files.RUNS: ("run_learner", "Runs a learner on a stream, for a block of seeds"),
-    "studies": ("study", "Joins the runs of a study, and draws its figures and tables"),
+    result_paths.STUDIES: ("study", "Joins the runs of a study, and draws its figures and tables"),
     result_files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims, and ranks"),
 }
 """Steps of the workflow, by the folder of their results: name and summary."""
@@ -47,7 +47,7 @@ class Actions(NamedTuple):
 
 def of_crate(crate: Path, plan: Config, config: str) -> Actions:
     """Return the actions that the files of a crate record. config: name of its config file."""
-    studies = result_files.studies(crate)
+    studies = result_paths.finished(crate)
     inputs = {name: _inputs(plan, config, [name]) for name in studies}
     inputs[result_files.OVERVIEW] = _inputs(plan, config, studies)
     parts = {name: _part_action(crate, name, inputs[name]) for name in result_files.parts(crate)}
@@ -56,7 +56,7 @@ def of_crate(crate: Path, plan: Config, config: str) -> Actions:
         kind: [_job_action(crate, kind, key, cost) for key, cost in _costs(crate, kind)]
         for kind in JOBS
     } | {
-        "studies": list(parts.values()),
+        result_paths.STUDIES: list(parts.values()),
         result_files.OVERVIEW: overview,
     }
     used = {folder: actions for folder, actions in by_folder.items() if actions}
@@ -138,7 +138,9 @@ def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
     """Return the action behind a study, or behind the overview."""
     folder = result_files.study_folder(crate, name)
     origin = atomic_files.read_json(folder / result_files.PROVENANCE)
-    tool, _ = TOOLS[result_files.OVERVIEW if name == result_files.OVERVIEW else "studies"]
+    tool, _ = TOOLS[
+        result_files.OVERVIEW if name == result_files.OVERVIEW else result_paths.STUDIES
+    ]
     results = [*result_files.of_study(crate, name).values(), folder / result_files.PROVENANCE]
     action = {
         "@id": f"#{name if name == result_files.OVERVIEW else f'study/{name}'}",
@@ -159,19 +161,19 @@ def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
 def _costs(crate: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each job of a kind with its cost. The key is the path of its store without suffix."""
     for store in store_metadata.below(crate / kind):
-        key = store.relative_to(crate).as_posix().removesuffix(STORE)
+        key = store.relative_to(crate).as_posix().removesuffix(result_paths.STORE)
         yield key, atomic_files.read_json(crate / f"{key}{records.COST}")
 
 
 def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
-    store = f"{key}{STORE}"
+    store = f"{key}{result_paths.STORE}"
     stream = store_metadata.spec(crate / store)["stream"]["name"]
     return {
         "@id": f"#{key}",
         "@type": "CreateAction",
         "name": key,
         "instrument": {"@id": f"#tool-{TOOLS[kind][0]}"},
-        "object": [{"@id": f"streams/{stream}.croissant.json"}],
+        "object": [{"@id": croissant.place(stream).as_posix()}],
         "result": [{"@id": store}, {"@id": f"{key}{records.COST}"}],
         "actionStatus": COMPLETED,
         "resourceUsage": references(_usages(key, cost)),

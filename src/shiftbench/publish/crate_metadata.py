@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from rocrate import rocrate
 
 from shiftbench import __version__
+from shiftbench.config import result_paths
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
@@ -192,11 +193,11 @@ def _parameters(crate: Path, config: str) -> list[Entity]:
     """Return input and output of the workflow: a config, and a summary of each of its studies."""
     summaries = [
         {
-            "@id": (result_files.study_folder(crate, name) / "summary.csv")
+            "@id": (result_files.study_folder(crate, name) / result_paths.SUMMARY)
             .relative_to(crate)
             .as_posix()
         }
-        for name in result_files.studies(crate)
+        for name in result_paths.finished(crate)
     ]
     return [
         {
@@ -266,7 +267,7 @@ def _plain(entity: Entity) -> Entity:
 
 
 def _description(crate: Path, cited: Entity) -> str:
-    names = result_files.studies(crate)
+    names = result_paths.finished(crate)
     return (
         f"{cited['title']}. Results of {len(names)} studies ({', '.join(names)}), with the code,"
         " the config and the versions that made them."

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from shiftbench.config import components, config_file, jobs, specs, tuning, user_files, yaml_lines
+from shiftbench.config import (
+    components,
+    config_file,
+    result_paths,
+    specs,
+    tuning,
+    user_files,
+    yaml_lines,
+)
 from shiftbench.config.schema import Config, Stream
 from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
@@ -23,13 +31,14 @@ from shiftbench.publish import (
     crate_files,
     crate_metadata,
     crate_records,
-    planned_files,
+    croissant,
     result_files,
     store_checks,
     store_metadata,
 )
-from shiftbench.publish.crate import FOLDERS, STREAMS, WORKFLOW
+from shiftbench.publish.crate import FOLDERS, WORKFLOW
 from shiftbench.publish.crate_files import RAISE, Limits
+from shiftbench.publish.results_folder import ResultsFolder
 
 LOCAL = ("code", "instructions", "device")
 """Keys of a spec that say where and with what a run was made."""
@@ -196,26 +205,32 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
     """Return the names of the files that a crate needs, and of others that it may have."""
     needed = {crate_metadata.NAME, crate_metadata.README, result_files.CHECKSUMS}
     optional = {*WORKFLOW}
-    for part, names in planned_files.by_part(plan, crate).items():
+    results = ResultsFolder(crate, plan)
+    for part, names in results.planned.items():
         folder = result_files.study_folder(Path(), part)
         of_copy = (result_files.CHECKSUMS, result_files.PROVENANCE)
         group = optional if part == result_files.OVERVIEW else needed
         group |= {(folder / name).as_posix() for name in (*names, *of_copy)}
         optional.add((folder / records.TABLE).as_posix())
-    for job in jobs.of_config(plan, ".", crate.name) if has_runs else ():
+    for job in results.jobs if has_runs else ():
         if job.rule in ("run_learner", "warm_up"):
             group = needed if job.rule == "run_learner" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}
     for name in plan.streams:
-        optional |= {f"{STREAMS}/{name}{jobs.STORE}", f"{STREAMS}/{name}.croissant.json"}
+        optional |= {_stream(name), croissant.place(name).as_posix()}
     return needed, optional
+
+
+def _stream(name: str) -> str:
+    """Return the name of the store of a stream in a crate."""
+    return result_paths.stream("", name).as_posix()
 
 
 def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
     """Return the stores of streams. UserError for one that is not that which the config plans."""
     found = {}
     for name, stream in plan.streams.items():
-        path = files.get(f"{STREAMS}/{name}{jobs.STORE}")
+        path = files.get(_stream(name))
         if path is not None:
             store_checks.decoded_size(path, limits)
             _refuse_other(path, specs.stream(plan, name), _is_of_user(stream))
@@ -230,8 +245,8 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
         of_user = _is_of_user(crate.plan.streams[stream])
         for method in plan.pipelines:
             for block in crate.plan.blocks(study):
-                name = f"{study}/{stream}/{method}/{block[0]}-{block[1]}"
-                path = files.get(f"{result_files.RUNS}/{name}{jobs.STORE}")
+                store = result_paths.seeds("", result_files.RUNS, study, stream, method, block)
+                path = files.get(store.as_posix())
                 if path is None:
                     continue
                 store_checks.decoded_size(path, crate.limits)
@@ -240,6 +255,8 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
                     planned = specs.with_choice(planned, _chosen(crate, study, stream, method))
                 spec = _refuse_other(path, planned, of_user)
                 local = {key: str(spec[key]) for key in LOCAL if key in spec}
+                name = store.relative_to(result_files.RUNS).as_posix()
+                name = name.removesuffix(result_paths.STORE)
                 yield CratedRun(study, stream, name, path, planned | local)
 
 
@@ -251,7 +268,7 @@ def _is_of_user(stream: Stream) -> bool:
 def _chosen(crate: PlannedCrate, study: str, stream: str, method: str) -> dict[str, Any]:
     """Return the settings of a tuned run, by the choice in the crate. UserError for no trial."""
     folder = result_files.study_folder(crate.folder, study + TRIALS)
-    path = folder / "choices" / stream / f"{method}.json"
+    path = folder / result_paths.choice(stream, method)
     choice = crate_files.read_json(path, crate.limits)
     settings = choice.get("settings") if isinstance(choice, dict) else None
     for _, point in tuning.trial_names(study, crate.plan.studies[study], method):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import __version__
-from shiftbench.config import jobs
+from shiftbench.config import result_paths
 from shiftbench.core import atomic_files
 from shiftbench.data.store import checksum, raw
 from shiftbench.publish import licences, store_metadata
@@ -49,6 +49,11 @@ COLUMNS = {
 """Fields of the record set that lists the arrays of a store."""
 
 
+def place(stream: str) -> Path:
+    """Return where the description of a stream is in a crate."""
+    return Path(result_paths.STREAMS, f"{stream}.croissant.json")
+
+
 def write(store: Path, target: Path, with_store: bool) -> None:
     """Write the description of a stream. with_store: whether its store lies beside it."""
     description = describe(store, with_store)
@@ -58,7 +63,7 @@ def write(store: Path, target: Path, with_store: bool) -> None:
 def describe(store: Path, with_store: bool) -> dict[str, Any]:
     """Return the metadata of a stream: its licence, files with checksums, and arrays."""
     about, spec = store_metadata.attributes(store), store_metadata.spec(store)
-    name = store.name.removesuffix(jobs.STORE)
+    name = store.name.removesuffix(result_paths.STORE)
     dataset = raw.table().get(spec["settings"].get("dataset"))
     return {
         "@context": CONTEXT,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, jobs
+from shiftbench.config import components, result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import tidy_files
@@ -148,12 +148,12 @@ def _untrusted(folder: Path, limits: Limits) -> list[Entry]:
 
 def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) -> Entry:
     study, stream, learner = place
-    store = folder / crate.STREAMS / f"{stream}{jobs.STORE}"
+    store = result_paths.stream(folder, stream)
     code = store_metadata.spec(store)["code"] if store.exists() else ""
-    rows = tidy_files.read(result_files.study_folder(folder, study) / "scores.csv")
+    rows = tidy_files.read(result_files.study_folder(folder, study) / result_paths.SCORE_TABLE)
     scores = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]
     trials = result_files.study_folder(folder, study + TRIALS)
-    choice = trials / "choices" / stream / f"{learner}.json"
+    choice = trials / result_paths.choice(stream, learner)
     return Entry(
         folder.resolve().name,
         *place,

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, jobs, specs
-from shiftbench.config.jobs import Job
+from shiftbench.config import components, jobs, result_paths, specs
+from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
+from shiftbench.config.tuning import TRIALS
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
@@ -28,6 +29,7 @@ from shiftbench.evaluation.scoring import summarise, tidy, tidy_files
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.publish import result_files, study_copy, verify
 from shiftbench.publish.recompute import Again, Candidate
+from shiftbench.publish.results_folder import ResultsFolder
 from shiftbench.runtime import cached_jobs
 
 KEY = [*tidy_files.DIMENSIONS]
@@ -128,7 +130,7 @@ class PlannedResults:
 
     def _known(self, studies: list[str] | None) -> list[str]:
         """Return the studies to verify. UserError for one that is not published or not planned."""
-        published = result_files.studies(self.folder)
+        published = result_paths.finished(self.folder)
         if studies is None:
             return [name for name in published if name in self.plan.studies]
         for name in studies:
@@ -139,9 +141,9 @@ class PlannedResults:
     def _refuse_changed(self, study: str) -> None:
         """Raise UserError where files of a study, or of its trials, are not as published."""
         tuned = self.plan.studies[study].tuning is not None
-        for name in (study, study + jobs.TRIALS) if tuned else (study,):
+        for name in (study, study + TRIALS) if tuned else (study,):
             sums = result_files.study_folder(self.folder, name) / result_files.CHECKSUMS
-            broken = result_files.changed(self.folder, name) if sums.exists() else [sums]
+            broken = ResultsFolder(self.folder).changed(name) if sums.exists() else [sums]
             if broken:
                 raise UserError(
                     f"{', '.join(map(str, broken))}: changed or removed after it was published;"
@@ -176,7 +178,7 @@ class PlannedResults:
 
     def _scores(self, study: str) -> pd.DataFrame:
         """Return the published scores and statuses of a study by stream, learner, metric, seed."""
-        path = result_files.study_folder(self.folder, study) / "scores.csv"
+        path = result_files.study_folder(self.folder, study) / result_paths.SCORE_TABLE
         if not path.exists():
             raise UserError(f"{path}: is missing; publish the study again")
         return tidy_files.read(path).set_index(KEY)[["score", "status"]]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from shiftbench.config import components, jobs, specs
+from shiftbench.config import components, jobs, result_paths, specs
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import atomic_files
 from shiftbench.data.store import zarr_zip
@@ -22,7 +22,7 @@ from shiftbench.publish import crate_files, result_files, store_checks, verify
 from shiftbench.publish.crate_plan import PlannedCrate
 from shiftbench.publish.recompute import Again, other_code, refusing
 
-SCORES = ("summary.csv", "scores.csv")
+SCORES = (result_paths.SUMMARY, result_paths.SCORE_TABLE)
 
 
 def with_scores(crate: PlannedCrate) -> list[str]:
@@ -49,7 +49,9 @@ def scores_again(crate: PlannedCrate, study: str) -> Again:
         for name, table in zip(SCORES, (summary, tidy.tidy(spec, cube)), strict=True):
             atomic_files.write(ours / name, table.to_csv(index=False, lineterminator="\n"))
         found = verify.of_numbers(Path(scratch), crate.folder, study)
-        of_scores = verify.of_scores(ours / "scores.csv", theirs / "scores.csv")
+        of_scores = verify.of_scores(
+            ours / result_paths.SCORE_TABLE, theirs / result_paths.SCORE_TABLE
+        )
         edited = [
             name for name in SCORES if _rows(ours / name, crate) != _rows(theirs / name, crate)
         ]
@@ -59,7 +61,7 @@ def scores_again(crate: PlannedCrate, study: str) -> Again:
     if worst == "identical" and edited:
         return Again(study, "different", ", ".join(edited))
     places = [each.place for each in found if each.verdict == worst]
-    places += ["scores.csv"] if of_scores == worst else []
+    places += [result_paths.SCORE_TABLE] if of_scores == worst else []
     notes = [f"all {len(found)} rows" if worst == "identical" else ", ".join(places)]
     return Again(study, worst, "; ".join(notes + other_code(spec, *specs.modules_of_scores(spec))))
 
@@ -88,13 +90,13 @@ def _other_tables(crate: PlannedCrate, study: str, cube: xr.DataTree, ours: Path
     """
     plan, wrong = crate.plan.studies[study], []
     zarr_zip.stamp(cube, f"scores of {study}", specs.scores(crate.plan, study))
-    zarr_zip.write(cube, ours / "scores.zarr.zip")
+    zarr_zip.write(cube, ours / result_paths.SCORES)
     streams = [crate.streams[name] for name in plan.streams]
     for artefact in plan.artefacts:
         if jobs.is_figure(artefact):
             continue
         spec = specs.artefact(crate.plan, study, artefact)
-        made = results.load(spec, ours / "scores.zarr.zip", ours / "summary.csv", streams)
+        made = results.load(spec, ours / result_paths.SCORES, ours / result_paths.SUMMARY, streams)
         module = components.load("artefacts", artefact)
         table = module.tabulate(made)
         shown = module.shown(table) if hasattr(module, "shown") else None

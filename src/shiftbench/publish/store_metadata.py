@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import jobs, spec_files
+from shiftbench.config import result_paths, spec_files
 from shiftbench.core.errors import UserError
 
 METADATA = "zarr.json"
@@ -31,7 +31,9 @@ def spec(path: Path) -> dict[str, Any]:
 
 def below(folder: Path) -> list[Path]:
     """Return all stores below a folder, sorted by name."""
-    return sorted(path for path in folder.rglob(f"*{jobs.STORE}") if not path.name.startswith("."))
+    return sorted(
+        path for path in folder.rglob(f"*{result_paths.STORE}") if not path.name.startswith(".")
+    )
 
 
 def _nodes(path: Path) -> dict[str, dict[str, Any]]:

@@ -10,32 +10,26 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config.schema import Config
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.forecast import records
-from shiftbench.publish import planned_files, result_files
+from shiftbench.publish import result_files
 from shiftbench.publish.result_files import PROVENANCE
-
-OURS = "results/published"
-"""The folder in a checkout with what is published."""
+from shiftbench.publish.results_folder import ResultsFolder
 
 
-def publish(
-    results: Path, target: Path, plan: Config | None = None, dry_run: bool = False
-) -> dict[str, str]:
+def publish(results: ResultsFolder, target: Path, dry_run: bool = False) -> dict[str, str]:
     """Copy the finished studies of a folder of results, and their overview.
 
     Parameters
     ----------
-    results, target
-        Folders; `results` may be a published one.
-    plan
-        The config of the results, which says which files each study has, and which runs are stale;
-        None for published ones.
+    results
+        The folder with its config, or a published folder.
+    target
+        The folder to copy them to.
     dry_run
         Write nothing.
 
@@ -50,32 +44,25 @@ def publish(
         Without a finished study; with a file that changed since the workflow wrote it, that has no
         checksum, or that the plan does not have. Nothing is copied then.
     """
-    lacking = planned_files.incomplete(plan, results) if plan else {}
-    names = [name for name in result_files.parts(results) if name not in lacking]
+    folder, lacking = results.folder, results.incomplete()
+    names = [name for name in result_files.parts(folder) if name not in lacking]
     if not {*names} - {result_files.OVERVIEW}:
-        raise UserError(f"{results}: no study is finished there; run the workflow first")
-    stale = planned_files.stale(plan, results) if plan else result_files.NONE
-    broken = [str(path) for name in names for path in result_files.changed(results, name, stale)]
+        raise UserError(f"{folder}: no study is finished there; run the workflow first")
+    broken = [str(path) for name in names for path in results.changed(name)]
     if broken:
         raise UserError(
             f"{', '.join(broken)}: changed or gone since the workflow made it; start the workflow"
             " again, which makes it again. Nothing was published."
         )
-    new = [name for name in names if not _is_unchanged(results, target, name)]
+    new = [name for name in names if not _is_unchanged(folder, target, name)]
     code = commit()  # before anything is written, because git tracks published files
     for name in [] if dry_run else new:
-        _publish_study(results, target, name, code, stale)
+        _publish_study(results, target, name, code)
     for name in [] if dry_run else names:
-        table = result_files.study_folder(target, name) / records.TABLE
-        _write_costs(results, name, table, stale)
+        _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
     done = {name: "published" if name in new else "unchanged" for name in names}
     left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
     return dict(sorted((done | left_out).items()))
-
-
-def is_published(results: Path) -> bool:
-    """Return whether a folder of results is a published one, with provenance."""
-    return any(results.glob(f"studies/*/{PROVENANCE}"))
 
 
 def target_of(results: Path, to: str | None) -> Path:
@@ -84,12 +71,15 @@ def target_of(results: Path, to: str | None) -> Path:
     Raises UserError for a folder with anything but published results, and for results that are
     published themselves if no other folder is named.
     """
-    if to is None and is_published(results):
+    if to is None and result_files.is_published(results):
         raise UserError(f"{results}: is published already; name a folder for a copy with --to")
-    target = Path(to) if to else results.parent / "published" / results.name
+    target = Path(to) if to else result_paths.published_beside(results)
     if target.exists() and not target.is_dir():
         raise UserError(f"{target}: is not a folder; name another with --to")
-    others = {path.name for path in target.glob("*")} - {"studies", result_files.OVERVIEW}
+    others = {path.name for path in target.glob("*")} - {
+        result_paths.STUDIES,
+        result_files.OVERVIEW,
+    }
     if others:
         raise UserError(
             f"{target}: holds {min(others)}, so it is not a folder of published results; name"
@@ -107,8 +97,9 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
     return result_files.checksums(ours) == result_files.checksums(published)
 
 
-def _publish_study(results: Path, target: Path, study: str, code: str, stale: Set[Path]) -> None:
-    files, place = result_files.of_study(results, study), result_files.study_folder(target, study)
+def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) -> None:
+    files = result_files.of_study(results.folder, study)
+    place = result_files.study_folder(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
         new = Path(scratch, study)
@@ -116,49 +107,48 @@ def _publish_study(results: Path, target: Path, study: str, code: str, stale: Se
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
         (new / result_files.CHECKSUMS).write_text(result_files.checksums(files), encoding="utf-8")
-        _write_provenance(results, study, code, new / PROVENANCE, stale)
+        _write_provenance(results, study, code, new / PROVENANCE)
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
 
 
-def _write_costs(results: Path, study: str, target: Path, stale: Set[Path]) -> None:
+def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
     """Write the cost of each run, from which `plan` estimates, unless costs are there already."""
-    costs = records.of_study(results, study, stale)
+    kinds = (result_files.RUNS, result_files.WARM_UPS)
+    costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))
     if costs and not target.exists():
         records.write(target, costs)
 
 
-def _write_provenance(results: Path, study: str, code: str, target: Path, stale: Set[Path]) -> None:
+def _write_provenance(results: ResultsFolder, study: str, code: str, target: Path) -> None:
     """Write the provenance of a study, or copy it if `results` is itself a published folder."""
-    published = result_files.study_folder(results, study) / PROVENANCE
+    published = result_files.study_folder(results.folder, study) / PROVENANCE
     if published.exists():
         shutil.copyfile(published, target)
         return
-    origin = json.dumps(provenance(results, study, code, stale), indent=1, sort_keys=True)
+    origin = json.dumps(provenance(results, study, code), indent=1, sort_keys=True)
     target.write_text(origin + "\n", encoding="utf-8")
 
 
-def provenance(
-    results: Path, study: str, code: str, stale: Set[Path] = result_files.NONE
-) -> dict[str, Any]:
+def provenance(results: ResultsFolder, study: str, code: str) -> dict[str, Any]:
     """Return commit, number of runs, cost, times, processors, GPUs and versions of a study.
 
     Also the spec of its scores: methods with all settings, metrics, digest of the code. code: the
-    commit, see `commit`. stale: files of runs that the config does not plan, which do not count.
+    commit, see `commit`.
     """
-    costs = result_files.costs(results, study, stale)
-    all_costs = [*costs, *result_files.costs_of_warm_ups(results, study, stale)]
+    costs = results.costs(result_files.RUNS, study)
+    all_costs = [*costs, *results.costs(result_files.WARM_UPS, study)]
     return {
         "commit": code,
         "runs": len(costs),
         "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
         "processors": sorted({cost["processor"] for cost in all_costs}),
-        "instructions": result_files.instructions(results, study, stale),
+        "instructions": results.instructions(study),
         "versions": costs[0]["versions"] if costs else {},
-        **result_files.gpus(results, study, stale),
+        **results.gpus(study),
         **result_files.times(all_costs),
-        **result_files.spec_of_scores(results, study),
+        **result_files.spec_of_scores(results.folder, study),
     }
 
 
@@ -168,7 +158,8 @@ def commit() -> str:
     Published results do not count as changes: they are written from the code of the commit.
     """
     describe = ("describe", "--always", "--abbrev=12", "--exclude=*")
-    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", f":(top,exclude){OURS}")
+    ours = f":(top,exclude){result_paths.ALL_PUBLISHED}"
+    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", ours)
     try:
         name, changed = map(_git, (describe, changes))
     except (OSError, subprocess.CalledProcessError):

@@ -25,9 +25,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files
+from shiftbench.publish.results_folder import ResultsFolder
 
 VERDICTS = ("identical", "rounding", "interval", "different")
 """From best to worst."""
@@ -53,8 +55,8 @@ def compare(ours: Path, reference: Path) -> list[ComparedItem]:
     for folder in (ours, reference):
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder of results")
-    of_reference = result_files.studies(reference)
-    common = [name for name in result_files.studies(ours) if name in of_reference]
+    of_reference = result_paths.finished(reference)
+    common = [name for name in result_paths.finished(ours) if name in of_reference]
     if not common:
         raise UserError(
             f"{ours} and {reference} have no finished study in common; run the workflow, or name"
@@ -121,7 +123,9 @@ def _of_study(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]
 def of_numbers(ours: Path, reference: Path, study: str) -> list[ComparedItem]:
     """Compare the summaries of a study. Raises UserError if a file is not a summary."""
     summaries = [
-        summary_files.read(result_files.study_folder(side, study) / "summary.csv").set_index(KEY)
+        summary_files.read(result_files.study_folder(side, study) / result_paths.SUMMARY).set_index(
+            KEY
+        )
         for side in (ours, reference)
     ]
     return list(_numbers(study, *summaries))
@@ -148,14 +152,14 @@ def _scores(path: Path) -> pd.Series:
 
 def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
     for side in (ours, reference):
-        for path in result_files.changed(side, study):
+        for path in ResultsFolder(side).changed(study):
             yield ComparedItem(study, str(path), "changed after it was made", "", "different")
 
 
 def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[ComparedItem]:
     """Compare every file but the summary. of_numbers: their worst verdict."""
     mine, theirs = result_files.of_study(ours, study), result_files.of_study(reference, study)
-    for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
+    for name in sorted((mine.keys() | theirs.keys()) - {result_paths.SUMMARY}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
         yield ComparedItem(study, name, *_present(name, mine, theirs), verdict)
 
@@ -225,7 +229,7 @@ def _reason(study: str, ours: Path, reference: Path) -> str:
     """Return the words on instructions and GPUs, if those of the two sides differ."""
     reason = ""
     mine, theirs = (
-        " and ".join(result_files.instructions(side, study)) for side in (ours, reference)
+        " and ".join(ResultsFolder(side).instructions(study)) for side in (ours, reference)
     )
     if mine and theirs and mine != theirs:
         reason += f"; ours with {mine} instructions, the reference with {theirs} ones"
@@ -236,7 +240,7 @@ def _reason(study: str, ours: Path, reference: Path) -> str:
 
 
 def _gpus(results: Path, study: str) -> str:
-    return " and ".join(result_files.gpus(results, study).get("gpus", ["processors alone"]))
+    return " and ".join(ResultsFolder(results).gpus(study).get("gpus", ["processors alone"]))
 
 
 def _counted(compared: list[ComparedItem]) -> str:

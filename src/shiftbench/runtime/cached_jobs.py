@@ -21,8 +21,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from shiftbench.config import components, jobs, specs
-from shiftbench.config.jobs import Job
+from shiftbench.config import components, specs, stream_jobs
+from shiftbench.config.job import Job
 from shiftbench.core import cache_folder as usable_cache
 from shiftbench.core import checkout, exit_statuses
 from shiftbench.core.errors import UserError
@@ -44,7 +44,11 @@ def cache_folder() -> Path:
 
 def raw_folder(dataset: str | None) -> Path:
     """Return the folder of raw data: data/raw here if it has the data set, else in the cache."""
-    return jobs.RAW if dataset and (jobs.RAW / dataset).is_dir() else cache_folder() / "raw"
+    return (
+        stream_jobs.RAW
+        if dataset and (stream_jobs.RAW / dataset).is_dir()
+        else cache_folder() / "raw"
+    )
 
 
 def made(planned: Sequence[Job]) -> dict[str, Path]:
@@ -108,8 +112,8 @@ def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str
 def _place(file: str, places: Mapping[str, Path]) -> Path:
     """Return where an input lies: an output of another job, a raw file, or a file of the user."""
     path = Path(file)
-    if path.is_relative_to(jobs.RAW):
-        within = path.relative_to(jobs.RAW)
+    if path.is_relative_to(stream_jobs.RAW):
+        within = path.relative_to(stream_jobs.RAW)
         return raw_folder(within.parts[0]) / within
     return places.get(file, path)
 

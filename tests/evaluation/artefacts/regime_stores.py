@@ -71,7 +71,7 @@ def results(axes=None, learners=tuple(STYLES), seeds=10, metrics=METRICS, failed
     spec |= {"streams": list(streams), "methods": {}, "reference": "independent"}
     tree, table = summarise.summarise(spec, streams, runs)
     known = {name: dict(zip(axes, point, strict=True)) for name, point in cells.items()}
-    study = StudyResults("map", "A map", "", "", tree, table, streams)
+    study = StudyResults("map", "A map", "", "", stores.by_path(tree), table, streams)
     return dataclasses.replace(
         study,
         baseline="vcl",

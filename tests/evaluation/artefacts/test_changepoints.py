@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import _nile, series_file
@@ -56,7 +55,7 @@ def study(tmp_path_factory):
     spec |= {"methods": {"bocpd": "as-ocp"}, "reference": None}
     scores, summary = summarise.summarise(spec, streams, runs)
     cells = {name: {"dataset": name} for name in NAMES}
-    return StudyResults("s", "S", "", "", scores, summary, streams, cells=cells)
+    return StudyResults("s", "S", "", "", stores.by_path(scores), summary, streams, cells=cells)
 
 
 def test_the_found_changes_stand_beside_those_that_people_marked(study, monkeypatch):
@@ -122,13 +121,13 @@ def test_the_table_has_our_scores_those_of_no_change_and_the_printed_ones(study)
 
 
 def test_with_configurations_the_best_of_each_metric_stands_beside_the_printed_oracle(study):
-    score = study.scores["scores/score"].values
+    score = study.cube["score"].values
     best = score.copy()
     best[0, 0] = 0.9
     seeds = np.concatenate([score, best], axis=3)  # stream, learner, metric, seed
     cube = study.cube.isel(seed=[0, 0]).assign_coords(seed=[0, 1])
     cube["score"] = (cube["score"].dims, seeds)
-    scores = xr.DataTree.from_dict({"scores": cube} | runs_of(study))
+    scores = {"scores": cube} | runs_of(study)
     oracle = replace(study, scores=scores, configurations=({"a": 1}, {"a": 2}))
     nile = changepoint_table.tabulate(oracle).iloc[0]
     assert nile["as-ocp cover"] == 0.9 and nile["as-ocp F1"] == 1
@@ -137,22 +136,18 @@ def test_with_configurations_the_best_of_each_metric_stands_beside_the_printed_o
 
 
 def runs_of(study):
-    """Return the run stores of a study, by their path in the tree."""
+    """Return the run stores of a study, by their path."""
     return {
-        f"runs/{stream}/{learner}": study.scores[f"runs/{stream}/{learner}"].to_dataset()
+        f"runs/{stream}/{learner}": study.scores[f"runs/{stream}/{learner}"]
         for stream in study.streams
         for learner in study.learners
     }
 
 
 def test_a_learner_that_failed_is_not_drawn_and_one_is_needed(study):
-    failed = xr.DataTree.from_dict(
-        {"scores": study.cube}
-        | {
-            place: store.assign(status=("seed", ["failed"]))
-            for place, store in runs_of(study).items()
-        }
-    )
+    failed = {"scores": study.cube} | {
+        place: store.assign(status=("seed", ["failed"])) for place, store in runs_of(study).items()
+    }
     with pytest.raises(UserError, match="changepoints needs a learner that finds changes"):
         changepoints.draw(replace(study, scores=failed))
 

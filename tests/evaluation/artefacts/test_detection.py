@@ -39,11 +39,11 @@ def pair(study):
     (stream,) = study.streams.values()
     other = stream.assign(shift=stream["shift"] & (stream["task"] % 3 > 0))
     streams = {"toy-step": stream, "other": other.assign_attrs(stream.attrs)}
-    tree = {"/scores": xr.concat([study.cube] * 2, "stream").assign_coords(stream=list(streams))}
+    tree = {"scores": xr.concat([study.cube] * 2, "stream").assign_coords(stream=list(streams))}
     for name in METHODS:
         run = study.run("toy-step", name)
-        tree |= {f"/runs/{one}/{name}": run for one in streams}
-    return dataclasses.replace(study, scores=xr.DataTree.from_dict(tree), streams=streams)
+        tree |= {f"runs/{one}/{name}": run for one in streams}
+    return dataclasses.replace(study, scores=tree, streams=streams)
 
 
 def rows(table, stream="toy-step"):
@@ -100,7 +100,9 @@ def test_all_streams_together_are_paired_by_seed_or_of_one_seed_by_stream(pair, 
     )
     waits = rows(table, detection_table.ALL)["median_delay"]
     assert waits["always"] == 0 and waits["never"] > 20
-    one = dataclasses.replace(pair, scores=pair.scores.map_over_datasets(first_seed))
+    one = dataclasses.replace(
+        pair, scores={name: first_seed(one) for name, one in pair.scores.items()}
+    )
     table = detection_table.tabulate(one)
     each = [rows(table, stream)["alarm_f1"]["vbs-k2"] for stream in pair.streams]
     together = rows(table, detection_table.ALL)["alarm_f1"]["vbs-k2"]
@@ -172,7 +174,7 @@ def test_a_seed_that_failed_is_left_out_of_methods_and_clocks(study):
     tree, summary = summarise.summarise(
         spec | {"methods": {}, "reference": None}, {"toy-step": stream}, runs
     )
-    failed = dataclasses.replace(study, scores=tree, summary=summary)
+    failed = dataclasses.replace(study, scores=stores.by_path(tree), summary=summary)
     table = rows(detection_table.tabulate(failed))
     score = components.load_metric("alarm_f1").score
     expected = score(study.run("toy-step", "vbs-k1"), stream)[:11].mean()

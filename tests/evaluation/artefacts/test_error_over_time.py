@@ -73,8 +73,8 @@ def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
     study = stores.image_study()
     assert "Accuracy of each task on its test data" in error_over_time.caption(study)
     runs_alone = stores.toy_study()
-    runs_alone = dataclasses.replace(runs_alone, scores=runs_alone.scores.copy())
-    runs_alone.scores["scores"] = runs_alone.cube.sel(metric=["jump_f1"])
+    cube = runs_alone.cube.sel(metric=["jump_f1"])
+    runs_alone = dataclasses.replace(runs_alone, scores={"scores": cube})
     with pytest.raises(UserError, match="error-over-time needs a metric of single tasks"):
         error_over_time.draw(runs_alone)
 

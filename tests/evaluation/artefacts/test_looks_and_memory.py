@@ -12,6 +12,7 @@ from shiftbench.evaluation.artefacts import memory, plasticity, stability_gap
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from tests.evaluation.scoring import continual_stores
+from tests.evaluation.scoring.stores import by_path
 
 METRICS = [
     *continual_stores.AFTER,
@@ -54,7 +55,15 @@ def study():
     labels = {"coreset-0": "VCL + coreset, 0", "coreset-20": "VCL + coreset, 20"}
     labels |= {"coreset-100": "VCL + coreset, 100", "joint": "Joint"}
     return StudyResults(
-        "s", "A study", "", "", tree, table, {STREAM: store}, methods=spec["methods"], labels=labels
+        "s",
+        "A study",
+        "",
+        "",
+        by_path(tree),
+        table,
+        {STREAM: store},
+        methods=spec["methods"],
+        labels=labels,
     )
 
 
@@ -81,7 +90,7 @@ def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
     store = study.streams[STREAM]
     runs = [study.run(STREAM, name) for name in spec["learners"]]
     tree, table = summarise.summarise(spec, {STREAM: store}, runs)
-    without = StudyResults("s", "A study", "", "", tree, table, {STREAM: store})
+    without = StudyResults("s", "A study", "", "", by_path(tree), table, {STREAM: store})
     (axes,) = memory.draw(without).get_axes()
     level, point = (line.get_xdata() for line in axes.get_lines()[:2])
     assert len(level) == 2 and len(point) == 1
@@ -104,7 +113,7 @@ def test_sizes_with_settings_of_their_own_best_trials_are_one_line(study):
     spec = {"study": "s", "metrics": scores, "learners": names, "methods": {}}
     spec |= {"reference": None, "streams": [STREAM]}
     tree, table = summarise.summarise(spec, {STREAM: study.streams[STREAM]}, runs)
-    tuned = StudyResults("s", "A study", "", "", tree, table, study.streams)
+    tuned = StudyResults("s", "A study", "", "", by_path(tree), table, study.streams)
     assert list(memory.lines(tuned, STREAM)) == ["joint", "coreset-", "finetune"]
 
 

@@ -35,7 +35,7 @@ def study():
     spec = {"study": "outliers", "metrics": METRICS, "learners": ["cusum", "static"]}
     spec |= {"streams": list(streams), "methods": {}, "reference": None}
     tree, table = summarise.summarise(spec, streams, runs)
-    made = StudyResults("outliers", "Outliers", "", "", tree, table, streams)
+    made = StudyResults("outliers", "Outliers", "", "", stores.by_path(tree), table, streams)
     return dataclasses.replace(made, cells=cells)
 
 

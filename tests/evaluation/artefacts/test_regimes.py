@@ -204,8 +204,7 @@ def test_a_panel_in_which_nothing_varies_is_a_sentence(study):
     cube = study.cube.copy(deep=True)
     there = {"stream": ["digits-25-3", "digits-400-3"], "metric": "shift_precision"}
     cube["score"].loc[there] = cube["score"].loc[there].where(cube["score"].loc[there].isnull(), 1)
-    scores = study.scores.copy()
-    scores["scores"] = type(scores)(cube)
+    scores = study.scores | {"scores": cube}
     panels = regime_detection.draw(dataclasses.replace(study, scores=scores)).get_axes()
     assert [bool(panel.containers) for panel in panels] == [True, True, False, True]
     assert texts(panels[2]) == ["100 %\nthroughout"]
@@ -279,8 +278,7 @@ def test_a_study_without_a_baseline_is_refused(module, study):
 def test_an_error_about_leads_names_the_artefact(study):
     with pytest.raises(UserError, match="regime-table needs a metric of which more or less"):
         cube = study.cube.isel(metric=[]).assign_coords(metric=[])
-        scores = study.scores.copy()
-        scores["scores"] = type(scores)(cube)
+        scores = study.scores | {"scores": cube}
         study_ranking.leading_metric(dataclasses.replace(study, scores=scores), "regime-table")
 
 

@@ -38,13 +38,13 @@ def study(streams, metrics, values, cells=None):
         {"score": (dims, values), "status": (("stream", "learner", "seed"), ok(len(streams)))},
         {**coords, "seed": range(SEEDS)},
     )
-    tree = {"/scores": cube}
+    tree = {"scores": cube}
     for name, store in streams.items():
         for learner in LEARNERS:
             score = np.zeros((1, SEEDS, store.sizes["task"]))
             run = stores.run_store(score, ["accuracy"], store, learner, [["map", {}]])
-            tree[f"/runs/{name}/{learner}"] = run
-    made = StudyResults("a", "A", "", "", xr.DataTree.from_dict(tree), None, streams)
+            tree[f"runs/{name}/{learner}"] = run
+    made = StudyResults("a", "A", "", "", tree, None, streams)
     return dataclasses.replace(made, cells=cells or {})
 
 

@@ -240,7 +240,9 @@ def test_each_stream_has_its_block(nile):
     made |= {"methods": {}, "reference": None}
     own = [sure(streams["nile"], 28), sure(streams["later"], 33)]
     tree, table = summarise.summarise(made, streams, own)
-    panels = segmentation.draw(StudyResults("two", "", "", "", tree, table, streams)).get_axes()
+    panels = segmentation.draw(
+        StudyResults("two", "", "", "", stores.by_path(tree), table, streams)
+    ).get_axes()
     assert [vertical(panel, ":") for panel in panels] == [[1899], [], [1904], []]
     assert [marks(panel) for panel in panels] == [[], [1899], [], [1904]]
 

@@ -11,14 +11,13 @@ import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import (
-    _words,
     rate_distortion,
     rate_distortion_table,
     word_changes,
     word_trajectories,
 )
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.words import trajectories
+from shiftbench.evaluation.scoring.words import histories, trajectories
 from tests.evaluation.scoring.words import word_stores
 from tests.evaluation.scoring.words.word_stores import stream, study
 
@@ -28,9 +27,8 @@ PLANTED = np.argwhere(stream()["changed"].values[0])
 
 def without_beams() -> StudyResults:
     """Return the small study without the learner that decides about changes."""
-    tree = study().scores.copy()
-    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
-    return replace(study(), scores=tree)
+    cube = study().cube.sel(learner=["vcl", "independent"])
+    return replace(study(), scores={**study().scores, "scores": cube})
 
 
 @pytest.mark.long
@@ -67,7 +65,7 @@ def test_a_word_that_is_not_in_the_vocabulary_is_named():
         word_trajectories.draw(study(("aardvark",)))
 
 
-def made_by_hand() -> _words.WordHistory:
+def made_by_hand() -> histories.WordHistory:
     """Return histories with known movements of five words over four periods.
 
     Word 0 moves in period 2, word 1 moves as far but is new there, and word 2 moves a little.
@@ -84,8 +82,8 @@ def made_by_hand() -> _words.WordHistory:
     present[:2, 1] = present[:3, 4] = present[1, 0] = False
     words = np.array(["gold", "radio", "the", "silver", "late"])
     of_words = trajectories._segmented(vectors, starts)
-    content = _words._is_content(words, xr.DataTree(), 0)
-    return _words.WordHistory(words, ["1", "2", "3", "4"], of_words, present, content)
+    content = histories._is_content(words, xr.DataTree(), 0)
+    return histories.WordHistory(words, ["1", "2", "3", "4"], of_words, present, content)
 
 
 def test_a_word_that_is_new_has_not_moved():
@@ -100,23 +98,23 @@ def test_the_farthest_change_comes_first():
 
 def test_neighbours_have_occurred_by_then():
     history = made_by_hand()
-    assert _words.neighbours(history, 3, 2, 3) == ["the", "gold", "radio"]
-    assert _words.neighbours(history, 3, 3, 2) == ["late", "the"]
-    assert _words.neighbours(history, 3, 1, 5) == ["gold", "the"]
+    assert histories.neighbours(history, 3, 2, 3) == ["the", "gold", "radio"]
+    assert histories.neighbours(history, 3, 3, 2) == ["late", "the"]
+    assert histories.neighbours(history, 3, 1, 5) == ["gold", "the"]
 
 
 def test_segments_start_where_the_word_first_occurs():
     history = made_by_hand()
-    assert [segment[:2] for segment in _words.segments(history, 0, 1)] == [(0, 1), (2, 3)]
-    assert [segment[:2] for segment in _words.segments(history, 1, 1)] == [(2, 3)]
-    assert [segment[:2] for segment in _words.segments(history, 4, 1)] == [(3, 3)]
+    assert [segment[:2] for segment in histories.segments(history, 0, 1)] == [(0, 1), (2, 3)]
+    assert [segment[:2] for segment in histories.segments(history, 1, 1)] == [(2, 3)]
+    assert [segment[:2] for segment in histories.segments(history, 4, 1)] == [(3, 3)]
 
 
 def test_words_of_content():
     words = np.array(["the", "Its", ",", "30", "$", "security", "well-being", "30th", "—"])
-    content = _words._is_content(words, xr.DataTree(), 0)
+    content = histories._is_content(words, xr.DataTree(), 0)
     assert words[content].tolist() == ["security", "well-being", "30th"]
-    planted = _words._is_content(stream()["word"].values, stream(), 0)
+    planted = histories._is_content(stream()["word"].values, stream(), 0)
     assert planted.tolist() == [not word.startswith("the-") for word in stream()["word"].values]
 
 
@@ -135,7 +133,7 @@ def test_a_period_without_the_word_is_not_drawn():
 
 
 def test_the_caption_counts_the_changes_and_those_of_content():
-    history = _words.history(study().run("planted-words", "vbs").isel(seed=[0]), stream())
+    history = histories.history(study().run("planted-words", "vbs").isel(seed=[0]), stream())
     content = np.isfinite(history.distance[:, history.content]).sum()
     caption = word_changes.caption(study())
     assert f"{content} of them are of content words" in caption
@@ -187,11 +185,11 @@ def test_the_table_has_binning_beside_the_learners():
 def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():
     titles = [axes.get_title("left") for axes in rate_distortion.draw(study()).get_axes()]
     assert [title.partition("dating ")[2] for title in titles] == [*rate_distortion.PANELS.values()]
-    alike, tree = study().cube.copy(deep=True), study().scores.copy()
+    alike = study().cube.copy(deep=True)
     each, together = ({"metric": name} for name in rate_distortion.PANELS)
     alike["score"].loc[together] = alike["score"].sel(each)
-    tree["scores"].dataset = alike
-    (panel,) = rate_distortion.draw(replace(study(), scores=tree)).get_axes()
+    changed = replace(study(), scores={**study().scores, "scores": alike})
+    (panel,) = rate_distortion.draw(changed).get_axes()
     assert panel.get_title("left").endswith("dating the held-out text of each period")
 
 
@@ -257,7 +255,7 @@ def test_a_study_without_these_learners_is_refused():
 def test_histories_for_people():
     _, word = PLANTED[0]
     name = str(stream()["word"].values[word])
-    text = _words.describe(study(), [name], None, 1)
+    text = histories.describe(study(), [name], None, 1)
     assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
     for arguments, said in (
         ((["b-99"], None, 0), 'unknown word "b-99"'),
@@ -265,15 +263,15 @@ def test_histories_for_people():
         (([name], None, 7), 'unknown seed "7"; known: 0, 1'),
     ):
         with pytest.raises(UserError, match=said):
-            _words.describe(study(), *arguments)
+            histories.describe(study(), *arguments)
 
 
 def test_periods_of_several_years_have_both_in_their_name():
     store = word_stores.stream().copy()
     store.attrs["period_years"] = 5
     store.dataset = store.to_dataset().assign(first_year=("task", [1970, 1975, 1980, 1985, 1995]))
-    assert _words.period_names(store)[0] == "1970-74"
-    assert _words.period_names(store)[-1] == "1995-99"
+    assert histories.period_names(store)[0] == "1970-74"
+    assert histories.period_names(store)[-1] == "1995-99"
 
 
 def test_other_hypotheses_are_told_where_some_are_drawn(monkeypatch):

@@ -9,6 +9,7 @@ import xarray as xr
 
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
+from tests.evaluation.scoring.stores import by_path
 
 METRICS = ["accuracy", "nll", "ece", "acc", "bwt", "fwt", "learning_accuracy"]
 AFTER = METRICS[:3]
@@ -120,7 +121,7 @@ def study(learners=tuple(LEARNERS), streams=None, seeds=3, metrics=METRICS, runs
     tree, table = summarise.summarise(spec, stores, [*made, *runs])
     cuts = "20 epochs a task in place of 100"
     keys = {key: spec[key] for key in ("methods", "reference")}
-    return StudyResults("continual", "A study", cuts, "", tree, table, stores, **keys)
+    return StudyResults("continual", "A study", cuts, "", by_path(tree), table, stores, **keys)
 
 
 def _variant(run_store):

@@ -13,6 +13,7 @@ from shiftbench.evaluation.running import saved_predictions
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from tests.evaluation.scoring import stores
+from tests.evaluation.scoring.stores import by_path
 
 METRICS = [
     "auc",
@@ -86,6 +87,6 @@ def study(runs, store, metrics=METRICS, labels=None):
     spec |= {"methods": methods, "reference": None}
     tree, table = summarise.summarise(spec, {about: store}, runs)
     return StudyResults(
-        "referral", "Referral", "rows made up", "", tree, table, {about: store}, methods=methods,
-        labels=labels or {},
+        "referral", "Referral", "rows made up", "", by_path(tree), table, {about: store},
+        methods=methods, labels=labels or {},
     )  # fmt: skip

@@ -28,6 +28,11 @@ TOY_METRICS = ["jump_f1", "log_predictive", "exact_map_agreement"]
 IMAGE_METRICS = ["accuracy", "accuracy_first_hypothesis", "shift_precision", "shift_recall"]
 
 
+def by_path(tree: xr.DataTree) -> dict[str, xr.Dataset]:
+    """Return the data sets of a tree by their path, as results of a study have them."""
+    return {node.path.lstrip("/"): node.to_dataset(inherit=False) for node in tree.subtree}
+
+
 def flags(*places, tasks=9):
     """Return where shifts are as flags of tasks [task]."""
     return np.isin(np.arange(tasks), places)
@@ -134,7 +139,17 @@ def study(name, stream, metrics, runs, cuts="9 tasks in place of 100"):
     tree, table = summarise.summarise(spec, {about: stream}, runs)
     baseline = "vcl" if "vcl" in learners else None
     return StudyResults(
-        name, "A study", cuts, "", tree, table, {about: stream}, (), baseline, None, methods
+        name,
+        "A study",
+        cuts,
+        "",
+        by_path(tree),
+        table,
+        {about: stream},
+        (),
+        baseline,
+        None,
+        methods,
     )
 
 

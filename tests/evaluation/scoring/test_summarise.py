@@ -93,7 +93,9 @@ def test_a_caption_tells_a_reason_once(images):
         for name in ("a", "b", "c", "lp")
     ]
     tree, table = summed(images, runs)
-    study = results.StudyResults("s", "S", "few tasks.", "", tree, table, {"images": images})
+    study = results.StudyResults(
+        "s", "S", "few tasks.", "", stores.by_path(tree), table, {"images": images}
+    )
     assert study.basis() == (
         "images: 1 of 3 runs per learner, but lp 3 of 3 runs; 6 failed: not finite; lower the"
         " learning rate. few tasks. Seeds vary orders of the images, transformations."
@@ -281,7 +283,7 @@ def test_a_number_says_how_much_less_we_train_and_whether_it_is_comparable(
 
 def test_results_from_files_equal_those_in_memory(tmp_path):
     study = stores.image_study()
-    zarr_zip.write(study.scores, tmp_path / "scores.zarr.zip")
+    zarr_zip.write(xr.DataTree.from_dict(dict(study.scores)), tmp_path / "scores.zarr.zip")
     study.summary.to_csv(tmp_path / "summary.csv", index=False)
     zarr_zip.write(study.streams["images"], tmp_path / "images.zarr.zip")
     again = results.load(

@@ -12,10 +12,9 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation.artefacts import _words
-from shiftbench.evaluation.artefacts._words import WordHistory
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.words import trajectories
+from shiftbench.evaluation.scoring.words import histories, trajectories
+from shiftbench.evaluation.scoring.words.histories import WordHistory
 
 FACTS = Facts(takes=("counts",), from_learner=("lineage", "mean"))
 
@@ -38,8 +37,8 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
             "word": str(history.words[word]),
             "period": history.periods[t],
             "distance": f"{distance[t, word]:.2f}",
-            "before": ", ".join(_words.neighbours(history, word, t - 1, NEIGHBOURS)),
-            "after": ", ".join(_words.neighbours(history, word, t, NEIGHBOURS)),
+            "before": ", ".join(histories.neighbours(history, word, t - 1, NEIGHBOURS)),
+            "after": ", ".join(histories.neighbours(history, word, t, NEIGHBOURS)),
         }
         if truth is not None:
             row["planted"] = "yes" if truth[max(t - 1, 0) : t + 2, word].any() else "no"
@@ -51,7 +50,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 def caption(study: StudyResults) -> str:
     """Describe the columns, the learner and seed, and the reductions."""
     stream = next(iter(study.streams))
-    learner = _words.deciding(study, stream, "word-changes")
+    learner = histories.deciding(study, stream, "word-changes")
     run, store, history = _first_seed(study)
     everything = int(np.isfinite(_distance(run, history)).sum())
     content = int(np.isfinite(_content_distance(run, history)).sum())
@@ -59,7 +58,7 @@ def caption(study: StudyResults) -> str:
         f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}. {everything}"
         f" changes of words that occurred before have a weight of at least {LEAST}; {content} of"
         f" them are of content words. The {min(content, ROWS)} that move farthest are shown."
-        f" {_words.content_note(store)} distance: 1 - cosine of the word's vectors"
+        f" {histories.content_note(store)} distance: 1 - cosine of the word's vectors"
         f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"
         " then. Vectors are those of the most"
         f" likely hypothesis, each segment's at its end. {study.basis([stream])}"
@@ -69,9 +68,9 @@ def caption(study: StudyResults) -> str:
 def _first_seed(study: StudyResults) -> tuple[xr.Dataset, xr.DataTree, WordHistory]:
     """Return the run shown with its first seed, its stream, and the histories of its words."""
     stream = next(iter(study.streams))
-    learner = _words.deciding(study, stream, "word-changes")
+    learner = histories.deciding(study, stream, "word-changes")
     run = study.run(stream, learner).isel(seed=[0])
-    return run, study.streams[stream], _words.history(run, study.streams[stream])
+    return run, study.streams[stream], histories.history(run, study.streams[stream])
 
 
 def _distance(run: xr.Dataset, history: WordHistory) -> np.ndarray:

@@ -17,11 +17,10 @@ from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _words
-from shiftbench.evaluation.artefacts._words import WordHistory
 from shiftbench.evaluation.scoring import run_infos
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.words import trajectories
+from shiftbench.evaluation.scoring.words import histories, trajectories
+from shiftbench.evaluation.scoring.words.histories import WordHistory
 from shiftbench.evaluation.scoring.words.trajectories import Trajectories
 
 FACTS = Facts(takes=("counts",), from_learner=("lineage", "mean"))
@@ -41,9 +40,9 @@ def draw(study: StudyResults) -> Figure:
     Raises UserError if no learner decides about changes, or a word is not in the vocabulary.
     """
     stream = next(iter(study.streams))
-    learner = _words.deciding(study, stream, "word-trajectories")
+    learner = histories.deciding(study, stream, "word-trajectories")
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
-    history = _words.history(run, store)
+    history = histories.history(run, store)
     chosen = _shown_words(study, history)
     figure = figure_style.figure(1.55 * len(chosen) + 0.5, caption(study), study.basis([stream]))
     grid = figure.add_gridspec(len(chosen), 2, width_ratios=(1.15, 1))
@@ -65,15 +64,17 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """Describe the lines, the learner and seed, and the reductions."""
     stream = next(iter(study.streams))
-    learner = _words.deciding(study, stream, "word-trajectories")
+    learner = histories.deciding(study, stream, "word-trajectories")
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
     seed, number = int(run["seed"].values[0]), len(store["word"])
-    history = _words.history(run, store)
+    history = histories.history(run, store)
     shown = _shown_words(study, history)
     several = any(_other_hypotheses(run, word) for word in shown)
     others = "; thin lines: its others, the darker the more likely" if several else ""
     chosen = (
-        "" if study.words else f" Those of content that move farthest. {_words.content_note(store)}"
+        ""
+        if study.words
+        else f" Those of content that move farthest. {histories.content_note(store)}"
     )
     absent = (
         "" if history.present[:, shown].all() else "; none where the text does not have the word"
@@ -175,8 +176,8 @@ def _write_segments(axes: Axes, history: WordHistory, word: int) -> None:
     """Write the neighbours of each segment, one line each."""
     axes.set_axis_off()
     lines = [
-        (_words.span(history.periods, segment), ", ".join(segment.neighbours))
-        for segment in _words.segments(history, word, NEIGHBOURS)
+        (histories.span(history.periods, segment), ", ".join(segment.neighbours))
+        for segment in histories.segments(history, word, NEIGHBOURS)
     ]
     left_out = len(lines) - LINES
     if left_out > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,13 @@ from shiftbench.evaluation.scoring.summarise import covered, failures, succeeded
 STORE_SUFFIX = ".zarr.zip"
 
 
+class ScoreSets(Protocol):
+    """Data sets by name, as `scoring.summarise` arranges them: `scores`, `runs/STREAM/LEARNER`."""
+
+    def __getitem__(self, name: str, /) -> xr.Dataset:
+        """Return the data set of a name."""
+
+
 @dataclass(frozen=True)
 class StudyResults:
     """The results of one study.
@@ -37,7 +44,7 @@ class StudyResults:
         What is reduced against the paper, where hyper-parameters come from and how settings were
         found, as sentences; empty for nothing.
     scores, summary
-        The tree and the table of `scoring.summarise`.
+        The data sets and the table of `scoring.summarise`.
     words
         The vocabulary words to show, on streams of counts.
     baseline, reference
@@ -58,7 +65,7 @@ class StudyResults:
     title: str
     cuts: str
     origin: str
-    scores: xr.DataTree | zarr_groups.Groups
+    scores: ScoreSets
     summary: pd.DataFrame
     streams: Mapping[str, xr.Dataset]
     words: Sequence[str] = ()
@@ -75,7 +82,7 @@ class StudyResults:
     @property
     def cube(self) -> xr.Dataset:
         """score, score_by_task and status over stream, learner, metric, seed and task."""
-        return _dataset(self.scores, "scores").load()
+        return self.scores["scores"].load()
 
     @property
     def learners(self) -> list[str]:
@@ -89,7 +96,7 @@ class StudyResults:
 
     def run(self, stream: str, learner: str) -> xr.Dataset:
         """Return the run store of a learner on a stream, without the seeds that failed."""
-        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}").load())
+        return succeeded(self.scores[f"runs/{stream}/{learner}"].load())
 
     def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
         """Return runs with seeds and a component that offers `word`, by stream and learner."""
@@ -103,7 +110,7 @@ class StudyResults:
 
     def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
         """Return the settings of the learner's best trial; None for a study without tuning."""
-        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        whole = self.scores[f"runs/{stream}/{learner}"]
         return provenance.spec(whole).get("tuned")
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
@@ -117,12 +124,12 @@ class StudyResults:
 
     def published(self, stream: str, learner: str, metric: str) -> paper_numbers.PaperNumber | None:
         """Return what a paper prints for the learner's method, or None."""
-        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        whole = self.scores[f"runs/{stream}/{learner}"]
         return paper_numbers.number(self.streams[stream], whole, self.methods.get(learner), metric)
 
     def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
         """Return our share of a paper's training of a method, see `paper_numbers.share`."""
-        whole = _dataset(self.scores, f"runs/{stream}/{self.row_of(method)}")
+        whole = self.scores[f"runs/{stream}/{self.row_of(method)}"]
         return paper_numbers.share(self.streams[stream], whole, paper, method, metric)
 
     def row_of(self, method: str) -> str:
@@ -179,7 +186,7 @@ class StudyResults:
         """Return notes on what several seeds vary and on what looks ahead; each may be empty."""
         stores = {name: self.streams[name] for name in streams}
         runs = [
-            _dataset(self.scores, f"runs/{stream}/{learner}")
+            self.scores[f"runs/{stream}/{learner}"]
             for stream in streams
             for learner in self.learners
         ]
@@ -230,11 +237,3 @@ def claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
     """Return a claim of a spec, with its streams."""
     claim = {key: value for key, value in entry.items() if key != "streams"}
     return Claim.model_validate(claim), entry["streams"]
-
-
-def _dataset(scores: xr.DataTree | zarr_groups.Groups, path: str) -> xr.Dataset:
-    node = scores[path]
-    if isinstance(node, xr.Dataset):
-        return node
-    assert isinstance(node, xr.DataTree)
-    return node.to_dataset(inherit=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.publish import result_files
@@ -27,7 +28,9 @@ def collect(published: Path) -> pd.DataFrame:
     core_hours: processor time of all runs; trials: of the study's trials, or NaN; at_20_seeds: of
     both, if the runs had 20 seeds; verified: the runs that were computed again later.
     """
-    studies = [path for path in sorted(published.glob("*/studies/*")) if path.is_dir()]
+    studies = [
+        path for path in sorted(published.glob(f"*/{result_paths.STUDIES}/*")) if path.is_dir()
+    ]
     rows = [row for path in studies if not path.name.endswith(TRIALS) for row in _row(path)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -74,7 +77,7 @@ def _verified(rows: pd.DataFrame) -> str:
 
 
 def _row(study: Path) -> Iterator[dict[str, Any]]:
-    origin, scores = result_files.origin(study), study / "scores.csv"
+    origin, scores = result_files.origin(study), study / result_paths.SCORE_TABLE
     if "core_hours" not in origin or not scores.exists():
         return
     seeds = tidy_files.read(scores)["seed"].nunique()

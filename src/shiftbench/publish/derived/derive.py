@@ -16,15 +16,15 @@ from typing import Any
 
 from shiftbench.config import claims, config_file, json_schema, reference, specs
 from shiftbench.config.library import OURS, Library
+from shiftbench.config.result_paths import ALL_PUBLISHED, STUDIES
 from shiftbench.core import atomic_files, checkout
 from shiftbench.data.store import checksum
 from shiftbench.evaluation.overview import ledger
 from shiftbench.publish import result_files
 from shiftbench.publish.derived import pages, published, tables
 from shiftbench.publish.derived.evidence import PublishedResults
+from shiftbench.publish.results_folder import ResultsFolder
 
-PUBLISHED = Path("results/published")
-STUDIES = "studies"
 REMEDY = "run `make derived`"
 CONTEXT = 60
 """Number of characters shown of a line that differs."""
@@ -36,7 +36,7 @@ def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[st
     of_studies: derive the tables of studies too, which takes most of the time; figures: draw ledger
     and ranks.
     """
-    folder = root / PUBLISHED
+    folder = root / ALL_PUBLISHED
     for studies in sorted(folder.glob(f"*/{STUDIES}")):
         _derive_config(studies.parent, of_studies, figures)
     published.write(folder, *_library(), figures)
@@ -73,9 +73,9 @@ def _link(root: Path, copy: Path, of_studies: bool) -> None:
     of_studies: files of studies may be replaced; if not, their folder is a single link.
     """
     ignored = shutil.ignore_patterns("*.png", "*.svg", *([] if of_studies else [STUDIES]))
-    for name in ("config", "docs", str(PUBLISHED)):
+    for name in ("config", "docs", str(ALL_PUBLISHED)):
         shutil.copytree(root / name, copy / name, ignore=ignored, copy_function=os.symlink)
-    for folder in [] if of_studies else (root / PUBLISHED).glob(f"*/{STUDIES}"):
+    for folder in [] if of_studies else (root / ALL_PUBLISHED).glob(f"*/{STUDIES}"):
         (copy / folder.relative_to(root)).symlink_to(folder, target_is_directory=True)
     (copy / "README.md").symlink_to(root / "README.md")
 
@@ -120,9 +120,9 @@ def _write_checksums(folder: Path, names: list[str]) -> None:
 
 def _changed_inputs(root: Path, derived: Collection[str]) -> Iterator[str]:
     """Yield the published files whose checksum changed since, except derived tables."""
-    for results in sorted((root / PUBLISHED).glob("*/")):
+    for results in sorted((root / ALL_PUBLISHED).glob("*/")):
         for part in result_files.parts(results):
-            for path in result_files.changed(results, part):
+            for path in ResultsFolder(results).changed(part):
                 if part != result_files.OVERVIEW and path.stem not in derived:
                     yield (
                         f"{path.relative_to(root)}: changed since it was published; restore it"

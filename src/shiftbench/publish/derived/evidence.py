@@ -19,9 +19,11 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import comparison, ranking, tidy_files, units
 from shiftbench.evaluation.scoring.ranking import PairedLead
+from shiftbench.forecast import records
 from shiftbench.publish.derived import tables
 
 Scores = dict[str, np.ndarray]
@@ -125,8 +127,8 @@ class PublishedResults:
     def study_folder(self, study: str) -> Path:
         """Return the folder of a study CONFIG/STUDY. Raises Unpublished without its scores."""
         config, _, name = study.partition("/")
-        folder = self.folder / config / "studies" / name
-        if not (folder / "scores.csv").exists():
+        folder = result_paths.study(self.folder / config, name)
+        if not (folder / result_paths.SCORE_TABLE).exists():
             raise Unpublished(study, self.folder)
         return folder
 
@@ -156,7 +158,7 @@ class PublishedResults:
 
     def largest_memory(self, config: str) -> str:
         """Return the most memory that a job of the studies of a config used, in words."""
-        files = sorted(self.folder.glob(f"{config}/studies/*/costs.csv"))
+        files = sorted(self.folder.glob(f"{config}/{result_paths.STUDIES}/*/{records.TABLE}"))
         used = max(pd.read_csv(path, usecols=["memory"])["memory"].max() for path in files)
         return f"{used / 1e9:.1f} GB"
 
@@ -178,7 +180,7 @@ class PublishedResults:
         }
 
     def _scores(self, study: str) -> dict[tuple[str, str], Scores]:
-        rows = tidy_files.read(self.study_folder(study) / "scores.csv")
+        rows = tidy_files.read(self.study_folder(study) / result_paths.SCORE_TABLE)
         return tables.by_metric(tidy_files.cube(rows))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.evaluation import figure_style, table_files
 from shiftbench.evaluation.overview import ledger, ranks
@@ -42,7 +43,7 @@ def write(
     """
     tables = {
         (path.parents[3].name, path.parents[1].name): path
-        for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
+        for path in sorted(published.glob(f"*/{result_paths.STUDIES}/*/tables/claims.csv"))
     }
     files = ledger.write(published / "ledger", claims, tables, figures)
     spent = costs.collect(published)
@@ -60,7 +61,7 @@ def tuned_scores(published: Path) -> pd.DataFrame:
     """Return the scores of all studies with trials, whose methods are all tuned."""
     tuned = [
         path
-        for path in sorted(published.glob("*/studies/*/scores.csv"))
+        for path in sorted(published.glob(f"*/{result_paths.STUDIES}/*/{result_paths.SCORE_TABLE}"))
         if path.parent.with_name(path.parent.name + TRIALS).is_dir()
     ]
     columns = ["study", "stream", "method", "metric", "score"]

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 
 import numpy as np
 
+from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import ranking, statistics, summary_files
@@ -129,7 +130,7 @@ def _no_better_than_clock(published: PublishedResults, row: Evidence) -> Answer:
 
 
 def _paper(published: PublishedResults, row: Evidence) -> Answer:
-    table = summary_files.read(published.study_folder(row.study) / "summary.csv")
+    table = summary_files.read(published.study_folder(row.study) / result_paths.SUMMARY)
     rows = table[(table["learner"] == row.paper) & (table["metric"] == row.metric)]
     rows = rows[[fnmatch(name, row.streams) for name in rows["stream"]]]
     if len(rows) != 1 or rows["published"].isna().any():
@@ -154,7 +155,7 @@ def _claim(published: PublishedResults, row: Evidence) -> Answer:
 
 def _trials(published: PublishedResults, row: Evidence) -> Answer:
     folder = published.study_folder(row.study)
-    choices = folder.with_name(folder.name + TRIALS) / "choices"
+    choices = folder.with_name(folder.name + TRIALS) / result_paths.CHOICES
     tried = {
         path.stem: len(json.loads(path.read_text(encoding="utf-8"))["trials"])
         for path in sorted(choices.glob("*/*.json"))

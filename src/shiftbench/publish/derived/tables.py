@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from shiftbench.config import components, paper_training, specs, tuning
+from shiftbench.config import components, paper_training, result_paths, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
 from shiftbench.evaluation import table_files
@@ -93,7 +93,11 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
     """
     published = [path.stem for path in sorted(study.glob("tables/*.csv"))]
     names = [name for name in published if name in FROM_SCORES]
-    of_study = tidy_files.cube(tidy_files.read(study / "scores.csv")) if names else xr.Dataset()
+    of_study = (
+        tidy_files.cube(tidy_files.read(study / result_paths.SCORE_TABLE))
+        if names
+        else xr.Dataset()
+    )
     for name in names:
         results_of = _results(study, config, name, of_study)
         module = components.load("artefacts", name)
@@ -122,8 +126,8 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
         labels=spec.get("labels") or {},
         claims=claims,
         cells=spec.get("cells") or {},
-        scores=xr.DataTree.from_dict({"/scores": scores}),
-        summary=summary_files.read(study / "summary.csv"),
+        scores={"scores": scores},
+        summary=summary_files.read(study / result_paths.SUMMARY),
         streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         config=config,

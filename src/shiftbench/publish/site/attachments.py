@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from shiftbench.config import components
+from shiftbench.config import components, result_paths
 from shiftbench.core import checkout
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import ranking
@@ -25,7 +25,7 @@ PICTURE = ".webp"
 """Suffix of figures in the site: without loss, a fifth smaller than PNG."""
 LARGEST_SVG = 85_000
 """Largest SVG in the site, in bytes; larger ones are only in the results."""
-DOWNLOADS = ("summary.csv", "scores.csv")
+DOWNLOADS = (result_paths.SUMMARY, result_paths.SCORE_TABLE)
 LARGEST_TABLE = 8_000
 """Largest unpacked table, in bytes; larger ones are compressed, to a fifth or less."""
 NAMED = 5

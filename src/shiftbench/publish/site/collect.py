@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shiftbench.config import claims, config_file, schema
+from shiftbench.config import claims, config_file, result_paths, schema
 from shiftbench.config.claim_schema import Claim
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import OURS, Library
@@ -26,6 +26,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import summary_files, tidy_files
 from shiftbench.publish import result_files, study_copy
+from shiftbench.publish.results_folder import ResultsFolder
 
 Row = Mapping[str, Any]
 """A row of a summary, by column."""
@@ -67,7 +68,7 @@ class SiteStudy:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """Table of means. Raises UserError if the file is not a summary."""
-        return summary_files.read(self.folder / "summary.csv")
+        return summary_files.read(self.folder / result_paths.SUMMARY)
 
     @cached_property
     def rows(self) -> dict[tuple[str, str, str], Row]:
@@ -78,7 +79,7 @@ class SiteStudy:
     @cached_property
     def scores(self) -> pd.DataFrame | None:
         """Score of every seed; None if they are not published."""
-        path = self.folder / "scores.csv"
+        path = self.folder / result_paths.SCORE_TABLE
         return tidy_files.read(path) if path.exists() else None
 
     @property
@@ -130,7 +131,7 @@ class SiteStudy:
 
     def chosen(self, stream: str, learner: str) -> dict[str, Any]:
         """Return the settings changed by the best of a learner's trials; empty without trials."""
-        path = self.trials / "choices" / stream / f"{learner}.json"
+        path = self.trials / result_paths.choice(stream, learner)
         return json.loads(path.read_text(encoding="utf-8"))["settings"] if path.exists() else {}
 
 
@@ -167,10 +168,10 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> SiteResults:
     folders = _folders(results)
     plans = {folder: _plan(folder.name, configs) for folder in folders}
     studies = [
-        SiteStudy(plan, name, folder / "studies" / name)
+        SiteStudy(plan, name, result_paths.study(folder, name))
         for folder, plan in plans.items()
         for name in plan.config.studies
-        if not name.endswith(TRIALS) and (folder / "studies" / name / "summary.csv").exists()
+        if not name.endswith(TRIALS) and name in result_paths.finished(folder)
     ]
     # Our library, with the files that a user has beside a config.
     library = next(iter(plans.values())).composition.library
@@ -188,10 +189,10 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> SiteResults:
         all_claims,
         ledger.collect(rows, tables),
         [
-            f"{plan.name}/{path.parent.name}"
+            f"{plan.name}/{name}"
             for folder, plan in plans.items()
-            for path in sorted(folder.glob("studies/*/summary.csv"))
-            if path.parent.name.removesuffix(TRIALS) not in plan.config.studies
+            for name in result_paths.finished(folder)
+            if name.removesuffix(TRIALS) not in plan.config.studies
         ],
         [*results.glob("ranks.png")],
     )
@@ -201,8 +202,8 @@ def _folders(results: Path) -> list[Path]:
     """Return the folders of results, each of one config."""
     if not results.is_dir():
         raise UserError(f"{results}: there is no such folder; run the workflow first")
-    folders = [results] if (results / "studies").is_dir() else sorted(results.iterdir())
-    finished = [folder for folder in folders if any(folder.glob("studies/*/summary.csv"))]
+    folders = [results] if (results / result_paths.STUDIES).is_dir() else sorted(results.iterdir())
+    finished = [folder for folder in folders if result_paths.finished(folder)]
     if not finished:
         raise UserError(f"{results}: no study is finished there; run the workflow first")
     # The config that needs no download comes first.
@@ -224,6 +225,6 @@ def _plan(name: str, configs: Sequence[Path]) -> SiteConfig:
 def _origin(folder: Path) -> dict[str, Any]:
     if published := result_files.origin(folder):
         return published
-    origin = study_copy.provenance(folder.parents[1], folder.name, code="")
+    origin = study_copy.provenance(ResultsFolder(folder.parents[1]), folder.name, code="")
     del origin["commit"]  # the runs need not be of the code that is here today
     return origin

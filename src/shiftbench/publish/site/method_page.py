@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shiftbench.config import bibliography, catalogue, components, method_costs, method_needs
-from shiftbench.config.schema import Method, by_kind, one_component
+from shiftbench.config.schema import Method, named_by_kind
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
 from shiftbench.publish.site.collect import SiteResults, SiteStudy
@@ -86,9 +86,8 @@ def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict
 
 def _equation(pipeline: Sequence[Any]) -> str:
     """Return the first displayed equation of the learner's docstring; empty without one."""
-    for kind, item in by_kind(list(pipeline)):
+    for kind, learner, _ in named_by_kind(list(pipeline)):
         if kind == "learners":
-            learner, _ = one_component(item)
             tree = ast.parse(components.path(kind, learner).read_text(encoding="utf-8"))
             if found := EQUATION.search(f"{ast.get_docstring(tree) or ''}\n"):
                 return textwrap.dedent(found.group(1)).strip().rstrip(",.:")

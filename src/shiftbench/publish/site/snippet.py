@@ -13,7 +13,7 @@ import yaml
 
 from shiftbench.config import components, config_checks, user_files
 from shiftbench.config.library import Library
-from shiftbench.config.schema import by_kind, one_component
+from shiftbench.config.schema import named_by_kind
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site.collect import SiteConfig, SiteResults
 
@@ -150,8 +150,7 @@ def _other(name: str, pipeline: list[Any], candidate: StreamInStudy) -> str:
     """Return the command that shows a method as our study has it, if it differs there."""
     here = [
         (component, components.check(kind, component, settings))
-        for kind, item in by_kind(pipeline)
-        for component, settings in [one_component(item)]
+        for kind, component, settings in named_by_kind(pipeline)
     ]
     methods = candidate.plan.config.studies[candidate.name].methods
     for learner, method in methods.items():

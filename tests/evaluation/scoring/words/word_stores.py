@@ -17,6 +17,7 @@ from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.methods.combinators import beam, per_word, reset
 from shiftbench.methods.learners import skipgram
+from tests.evaluation.scoring.stores import by_path
 
 PERIODS = 5
 METRICS = [
@@ -107,4 +108,4 @@ def study(words: tuple[str, ...] = ()) -> StudyResults:
     }
     streams = {"planted-words": stream()}
     tree, table = summarise.summarise(spec, streams, [run(name) for name in BETWEEN])
-    return StudyResults("words", "Words", "few documents", "", tree, table, streams, words)
+    return StudyResults("words", "Words", "few documents", "", by_path(tree), table, streams, words)
