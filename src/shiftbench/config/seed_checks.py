@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from shiftbench.config import components, digest, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.compatible_pipelines import part_of
-from shiftbench.config.schema import Component, Config, Stream, Study, named_by_kind
+from shiftbench.config.schema import Component, Config, Stream, Study, by_kind
 from shiftbench.config.tuning import TRIALS
 from shiftbench.config.yaml_lines import Issue
 
@@ -73,7 +73,7 @@ def _varies(name: str, stream: Stream) -> bool:
 
 def _draws(pipeline: list[Component]) -> bool:
     """Return whether a component of a pipeline draws, or may draw."""
-    parts = [(kind, name) for kind, name, _ in named_by_kind(pipeline)]
+    parts = [(kind, name) for kind, (name, _) in by_kind(pipeline)]
     if any(components.package_of(*part) != components.OURS for part in parts):
         return True
     return DRAWS in digest.closure(*(components.module_name(*part) for part in parts))
