@@ -164,12 +164,13 @@ def scale(axes: Axes, letter: Literal["x", "y"], values: Iterable[float], space:
 
 
 def panels(block: SubFigure, number: int) -> list[Axes]:
-    """Return a number of small panels on common axes, in rows of `COLUMNS`."""
-    rows = -(-number // COLUMNS)
-    grid = block.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
+    """Return a number of small panels on common axes, in rows of at most `COLUMNS`."""
+    columns = min(number, COLUMNS)
+    rows = -(-number // columns)
+    grid = block.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in grid[number:]:
         axes.remove()
-    for axes in grid[max(0, number - COLUMNS) : number]:
+    for axes in grid[max(0, number - columns) : number]:
         axes.tick_params(labelbottom=True)
     return list(grid[:number])
 
