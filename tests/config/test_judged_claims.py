@@ -49,3 +49,14 @@ def test_the_gate_knows_each_stream_or_has_no_verdict(plans) -> None:
                 ours = OurTraining(spec["stream"], spec["learner"], spec["model"])
                 share = paper_training.share(claim.work, method, claim.metric, ours)
                 assert (share is not None and 0 < share <= 1) or claim.family in UNKNOWN, name
+
+
+@pytest.mark.long
+def test_a_study_can_leave_claims_to_others(plans) -> None:
+    _, cpu = plans
+    grid, main = (cpu.studies[name] for name in ("uci-regression-grid", "uci-regression"))
+    assert "claims" in main.artefacts and "claims" not in grid.artefacts
+    judging = grid.model_copy(update={"judges_claims": True})
+    plan = cpu.model_copy(update={"studies": cpu.studies | {"uci-regression-grid": judging}})
+    assert not claims.of_study(cpu, "uci-regression-grid")
+    assert "error-boston" in claims.of_study(plan, "uci-regression-grid")

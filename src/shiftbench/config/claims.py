@@ -93,9 +93,12 @@ def of_study(config: Config, study: str) -> dict[str, list[str]]:
     """Return the claims that a study judges, each with the streams that it is judged on.
 
     Studies of trials judge none. Nor do studies with axes, most of whose streams differ from those
-    of a paper on purpose.
+    of a paper on purpose, and studies that say so themselves.
     """
-    if study.endswith(TRIALS) or (planned := config.studies[study]).axes:
+    if study.endswith(TRIALS):
+        return {}
+    planned = config.studies[study]
+    if planned.axes or not planned.judges_claims:
         return {}
     streams = {
         name: [stream for stream in planned.streams if _is_about(claim, config.streams[stream])]

@@ -254,6 +254,11 @@ class Study(Model):
         None,
         description="Trials that choose the settings of every method of the study.",
     )
+    judges_claims: bool = Field(
+        True,
+        description="Whether the study judges claims of papers. Set it to false where methods have "
+        "settings that differ from a paper's on purpose. A study with `axes` judges none.",
+    )
     configurations: list[Annotated[Space, MinLen(1)]] = Field(
         [],
         description="Spaces of settings, each as `component.key: [values]`. Every seed then has "
