@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main, verifying
-from shiftbench.config import config_file
+from shiftbench.config import config_file, result_paths
 from shiftbench.data.store import checksum, raw, zarr_zip
-from shiftbench.forecast import plan, records
+from shiftbench.forecast import plan
 from shiftbench.publish import (
     crate,
     crate_files,
@@ -110,7 +110,7 @@ def test_metadata_tell_what_made_what_and_when(made: Path) -> None:
 
 def test_what_did_not_record_its_time_says_so(made: Path, tmp_path: Path) -> None:
     results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
-    for path in results.rglob(f"*{records.COST}"):
+    for path in results.rglob(f"*{result_paths.COST}"):
         cost = json.loads(path.read_text())
         path.write_text(json.dumps({key: cost[key] for key in cost if "ed" not in key[-3:]}))
         checksum.write(path)

@@ -30,7 +30,9 @@ class StreamJobs:
 
     def fetches(self, streams: list[Job]) -> Iterator[Job]:
         """Yield the jobs that fetch the raw files of jobs that make streams."""
-        files = {file: job for job in streams for file in job.inputs if file not in job.user_files}
+        files = dict.fromkeys(
+            file for job in streams for file in job.inputs if file not in job.user_files
+        )
         yield from filter(None, map(self.fetch, files))
 
     def fetch(self, file: str) -> Job | None:
@@ -58,14 +60,14 @@ class StreamJobs:
         settings = self.config.streams[name].settings
         named, files = user_files.named(settings), self.raw_files(name)
         paths = _paths(named)
-        job = partial(
+        make_job = partial(
             Job,
             priority=self.highest({name}),
             user_files=files if named else (),
             options=paths,
         )
         build = partial(
-            job,
+            make_job,
             wildcards=(name,),
             name=f"stream {name}",
             outputs=(self.store(name),),
@@ -75,7 +77,7 @@ class StreamJobs:
         if "shards" not in settings:
             yield build(rule="build_stream", inputs=files)
             return
-        counting = list(self.counting(name, files, job, paths))
+        counting = list(self.counting(name, files, make_job, paths))
         yield from counting
         yield build(
             rule="merge_shards",
@@ -85,15 +87,19 @@ class StreamJobs:
         )
 
     def counting(
-        self, name: str, files: tuple[str, ...], job: Callable[..., Job], paths: tuple[str, ...]
+        self,
+        name: str,
+        files: tuple[str, ...],
+        make_job: Callable[..., Job],
+        paths: tuple[str, ...],
     ) -> Iterator[Job]:
         """Yield the jobs that choose the vocabulary of a stream, and count its shards.
 
-        files: raw ones. job: makes a job of the stream. paths: the option with the user's files.
+        files: raw ones. make_job: makes a job of the stream. paths: option with the user's files.
         """
         folder = self.store(name).removesuffix(result_paths.STORE)
         words = f"{folder}/words.json"
-        yield job(
+        yield make_job(
             rule="choose_words",
             wildcards=(name,),
             name=f"vocabulary of {name}",
@@ -103,7 +109,7 @@ class StreamJobs:
             resources=LONG_AND_LARGE,
         )
         for shard in range(self.config.streams[name].settings["shards"]):
-            yield job(
+            yield make_job(
                 rule="count_shard",
                 wildcards=(name, str(shard)),
                 name=f"counts of shard {shard} of {name}",

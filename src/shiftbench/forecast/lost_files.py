@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shiftbench.config import result_paths
 from shiftbench.config.job import Job
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
 from shiftbench.data.store.manifest import Entry
-from shiftbench.forecast import records, snakemake_metadata
+from shiftbench.forecast import snakemake_metadata
 
 NO_FILE = Entry("", 0, 0, 0)
 SHOWN = 5
@@ -74,7 +75,7 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     """
     jobs = list(jobs)
     known, lost = manifest.read(results), Lost([], [], [], {})
-    costs = [file for job in jobs for file in job.outputs if file.endswith(records.COST)]
+    costs = [file for job in jobs for file in job.outputs if file.endswith(result_paths.COST)]
     trusting = not known and not any(checksum.is_there(Path(file)) for file in costs)
     for job in jobs:
         for file in job.outputs:

@@ -17,7 +17,7 @@ from shiftbench.config import result_paths, spec_files
 from shiftbench.forecast import cost_model
 
 TABLE = "costs.csv"
-COST = result_paths.COST
+
 KINDS = (result_paths.RUNS, result_paths.WARM_UPS)
 
 
@@ -49,7 +49,9 @@ def collect(results: Iterable[Path]) -> list[Record]:
     """Return the records of folders of results and of published ones, where they can be read."""
     found: list[Record] = []
     for folder in results:
-        found += of_files(path for kind in KINDS for path in folder.glob(f"{kind}/**/*{COST}"))
+        found += of_files(
+            path for kind in KINDS for path in folder.glob(f"{kind}/**/*{result_paths.COST}")
+        )
         for table in sorted(folder.glob(f"{result_paths.STUDIES}/*/{TABLE}")):
             found += _published(table)
     return found
@@ -114,7 +116,7 @@ def amount(spec: Mapping[str, Any]) -> float:
 
 def _of(path: Path) -> Iterator[Record]:
     """Yield the record of a finished run; nothing if its store is missing or old."""
-    store = path.with_name(path.name.removesuffix(COST) + result_paths.STORE)
+    store = path.with_name(path.name.removesuffix(result_paths.COST) + result_paths.STORE)
     try:
         yield of_spec(_spec(store), json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):

@@ -166,7 +166,7 @@ def _runs(results: ResultsFolder) -> list[Path]:
 def _copy_runs(runs: list[Path], results: Path, crate: Path) -> None:
     for store in runs:
         _copy(store, crate / store.relative_to(results))
-        path = result_files.cost_file(store)
+        path = Path(result_paths.cost(str(store)))
         cost = atomic_files.read_json(path)
         cost.pop("host", None)  # names of machines are private
         text = json.dumps(cost, indent=1, sort_keys=True)

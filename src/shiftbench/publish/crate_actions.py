@@ -13,7 +13,6 @@ from shiftbench import __version__
 from shiftbench.config import result_paths
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
-from shiftbench.forecast import records
 from shiftbench.publish import croissant, result_files, store_metadata
 from shiftbench.publish.crate_sources import Entity, datasets, references
 
@@ -162,7 +161,7 @@ def _costs(crate: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each job of a kind with its cost. The key is the path of its store without suffix."""
     for store in store_metadata.below(crate / kind):
         key = store.relative_to(crate).as_posix().removesuffix(result_paths.STORE)
-        yield key, atomic_files.read_json(crate / f"{key}{records.COST}")
+        yield key, atomic_files.read_json(crate / f"{key}{result_paths.COST}")
 
 
 def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
@@ -174,7 +173,7 @@ def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entit
         "name": key,
         "instrument": {"@id": f"#tool-{TOOLS[kind][0]}"},
         "object": [{"@id": croissant.place(stream).as_posix()}],
-        "result": [{"@id": store}, {"@id": f"{key}{records.COST}"}],
+        "result": [{"@id": store}, {"@id": f"{key}{result_paths.COST}"}],
         "actionStatus": COMPLETED,
         "resourceUsage": references(_usages(key, cost)),
         **_times(cost),

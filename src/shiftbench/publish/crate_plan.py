@@ -123,7 +123,7 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
                 raise UserError(
                     f"{crate}: the runs of {study} take more than {limits.decoded:,} bytes; {RAISE}"
                 )
-            crate_records.refuse_wrong_cost(result_files.cost_file(run.store), limits)
+            crate_records.refuse_wrong_cost(Path(result_paths.cost(str(run.store))), limits)
             planned.runs.append(run)
     return planned
 

@@ -94,8 +94,3 @@ def verified(origin: dict[str, Any]) -> str:
     counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
     by = f" by commit {entry['commit']}" if entry["commit"] else ""
     return f"{len(entry['runs'])} of {entry['of']} runs computed again{by}: {counted}"
-
-
-def cost_file(store: Path) -> Path:
-    """Return the file with the cost of a run, by its store."""
-    return store.with_name(store.name.removesuffix(result_paths.STORE) + result_paths.COST)

@@ -1,4 +1,4 @@
-"""A folder of results compared with what its config plans: what is complete, and what counts."""
+"""A folder of results compared with what its config plans."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from shiftbench.publish.result_files import OVERVIEW, RUNS, WARM_UPS
 class ResultsFolder:
     """A folder of results, published or not, as it is when it is first asked.
 
-    plan: its config; without one nothing is lacking, and all that is there counts.
+    plan: its config; without one all files that are there are taken as planned.
     """
 
     def __init__(self, folder: Path, plan: Config | None = None) -> None:
         self.folder = folder
+        self.plan = plan
         self.jobs: list[Job] = jobs.of_config(plan, ".", folder.name) if plan else []
         """The jobs of the config, with paths below the folder."""
 
@@ -42,7 +43,7 @@ class ResultsFolder:
         return found
 
     @cached_property
-    def made(self) -> dict[str, dict[str, Path]]:
+    def present(self) -> dict[str, dict[str, Path]]:
         """The files to publish that are there, of each part that is planned or has a folder."""
         folders = (self.folder / result_paths.STUDIES).glob("*")
         there = [path.name for path in sorted(folders) if path.is_dir()]
@@ -52,7 +53,7 @@ class ResultsFolder:
     @cached_property
     def stale(self) -> frozenset[Path]:
         """The files of runs and warm-ups that the config does not plan, or no longer."""
-        if not self.jobs:
+        if self.plan is None:
             return frozenset()
         planned = {self.folder / path for job in self.jobs for path in job.outputs}
         below = [self.folder / kind for kind in (RUNS, WARM_UPS)]
@@ -65,10 +66,10 @@ class ResultsFolder:
         A part without any file was not asked for. Raises UserError for files that no job of the
         config makes, and for those without a checksum.
         """
-        if not self.jobs:
+        if self.plan is None:
             return {}
         self._refuse_others()
-        begun = {part: files for part, files in self.made.items() if files}
+        begun = {part: files for part, files in self.present.items() if files}
         lacking = {part: sorted(self.planned[part] - {*files}) for part, files in begun.items()}
         return {part: names[0] for part, names in lacking.items() if names}
 
@@ -77,12 +78,14 @@ class ResultsFolder:
 
         An overview may be missing as a whole, and the runs of a published folder.
         """
+        if self.plan is None:
+            return
         self._refuse_others()
         lacking = [
             result_files.study_folder(self.folder, part) / name
             for part, names in self.planned.items()
-            if part != OVERVIEW or self.made[part]
-            for name in sorted(names - self.made[part].keys())
+            if part != OVERVIEW or self.present[part]
+            for name in sorted(names - self.present[part].keys())
         ]
         if not result_files.is_published(self.folder):
             runs = [job for job in self.jobs if job.rule == "run_learner"]
@@ -96,17 +99,17 @@ class ResultsFolder:
             )
 
     def stores(self, kind: str, study: str) -> list[Path]:
-        """Return the stores of the runs or warm-ups of a study that count. kind: RUNS, WARM_UPS."""
+        """Return the stores of the planned runs or warm-ups of a study. kind: RUNS, WARM_UPS."""
         below = store_metadata.below(self.folder / kind / study)
         return [path for path in below if path not in self.stale]
 
     def cost_files(self, kind: str, study: str) -> list[Path]:
-        """Return the files with the costs of runs or warm-ups that count; none if published."""
+        """Return the files with the costs of planned runs or warm-ups; none if published."""
         below = (self.folder / kind / study).rglob(f"*{result_paths.COST}")
         return sorted({*below} - self.stale)
 
     def costs(self, kind: str, study: str) -> list[dict[str, Any]]:
-        """Return the costs of the runs or warm-ups of a study that count; none if published."""
+        """Return the costs of the planned runs or warm-ups of a study; none if published."""
         files = self.cost_files(kind, study)
         return [json.loads(path.read_text(encoding="utf-8")) for path in files]
 
@@ -129,7 +132,7 @@ class ResultsFolder:
         """Return the files of a study that changed or are gone since the workflow wrote them.
 
         According to the checksum file beside each, and to the published list of checksums, if
-        there is one. Runs and warm-ups that do not count are left out. A file in the manifest
+        there is one. Runs and warm-ups that are not planned are left out. A file in the manifest
         without a checksum file counts as changed.
         """
         folder = result_files.study_folder(self.folder, study)
@@ -163,7 +166,7 @@ class ResultsFolder:
         """
         foreign = [
             str(path)
-            for part, files in self.made.items()
+            for part, files in self.present.items()
             for name, path in files.items()
             if name not in self.planned.get(part, set())
         ]
@@ -174,7 +177,7 @@ class ResultsFolder:
             )
         if result_files.is_published(self.folder) or os.environ.get(checksum.OFF):
             return
-        paths = [path for files in self.made.values() for path in files.values()]
+        paths = [path for files in self.present.values() for path in files.values()]
         if bare := [str(path) for path in paths if not checksum.is_there(path)]:
             raise UserError(
                 f"{', '.join(bare)}: without the checksum file that the workflow writes beside it,"

@@ -32,10 +32,13 @@ def kill_writer(path: Path) -> Path:
 
 def test_files_of_killed_writers_are_removed_and_no_others(tmp_path) -> None:
     path = tmp_path / "scores.csv"
-    kill_writer(path), kill_writer(path.with_name(".scores.csv.sha256"))
-    others = [kill_writer(tmp_path / "more.scores.csv"), tmp_path / ".scores.csv.mine.new", path]
-    for other in others[1:]:
+    kill_writer(path)
+    kill_writer(path.with_name(".scores.csv.sha256"))
+    of_another = kill_writer(tmp_path / "more.scores.csv")
+    not_random = tmp_path / ".scores.csv.mine.new"
+    for other in (path, not_random):
         other.write_text("stays")
+    others = [path, of_another, not_random]
     leftovers.remove([path])
     assert sorted(tmp_path.iterdir()) == sorted(others)
 

@@ -167,11 +167,12 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> SiteResults:
     """
     folders = _folders(results)
     plans = {folder: _plan(folder.name, configs) for folder in folders}
+    finished = {folder: {*result_paths.finished(folder)} for folder in folders}
     studies = [
         SiteStudy(plan, name, result_paths.study(folder, name))
         for folder, plan in plans.items()
         for name in plan.config.studies
-        if not name.endswith(TRIALS) and name in result_paths.finished(folder)
+        if not name.endswith(TRIALS) and name in finished[folder]
     ]
     # Our library, with the files that a user has beside a config.
     library = next(iter(plans.values())).composition.library

@@ -124,9 +124,9 @@ def _line(row: dict[str, Any], percent: bool) -> Line:
     ours = [_in_units(part, of_fraction) for part in filter(None, row["scores"].split("; "))]
     link = f"studies/{row['config']}/{row['study']}.html#claims" if row["study"] else ""
     gated = row["verdict"] in verdicts.NO_VERDICT
-    interval = _interval(row, of_fraction)
-    if interval.startswith("[") and (decides := _deciding(row)) is not None:
-        ours[decides], interval = f"{ours[decides]} {interval}", ""
+    place, interval = _deciding(row, of_fraction)
+    if place is not None:
+        ours[place], interval = f"{ours[place]} {interval}", ""
     return Line(
         row["says"], row["where"], row["printed"], "; ".join(ours), interval, row["stream"],
         _share(row), row["seeds"], row["verdict"], gated, row["ours_may"], link,
@@ -150,27 +150,28 @@ def _share(row: dict[str, Any]) -> str:
     return f"{min(share, 100):.3g} %" if share >= LEAST_SHOWN else f"below {LEAST_SHOWN} %"
 
 
-def _deciding(row: dict[str, Any]) -> int | None:
-    """Return the place of the score that decides, or None if a share of scores decides."""
-    for place, part in enumerate(row["scores"].split("; ")):
-        if math.isclose(float(part.rpartition(" ")[2]), float(row["ours"]), rel_tol=1e-3):
-            return place
-    return None
+def _deciding(row: dict[str, Any], of_fraction: bool) -> tuple[int | None, str]:
+    """Return the place among the scores of the one that decides, and its interval.
 
-
-def _interval(row: dict[str, Any], of_fraction: bool) -> str:
-    """Return the interval of the score that decides, or the difference that decides with its own.
-
-    Of a share of scores above a bound, the share comes first too.
+    Where a difference of scores decides, or the share of them above a bound, the place is None, and
+    the text has this number, too. It is empty without an interval.
     """
     if not row["low"] or row["low"] == row["high"]:
-        return ""
+        return None, ""
     relative = row["measured"].startswith("(")
     scale = 100 if of_fraction or relative else 1
     mean, low, high = (_short(scale * float(row[name])) for name in ("ours", "low", "high"))
     if " - " in row["measured"]:
-        return f"difference {mean}{' %' if relative else ''} [{low}, {high}]"
-    return f"[{low}, {high}]" if _deciding(row) is not None else f"share {mean} [{low}, {high}]"
+        return None, f"difference {mean}{' %' if relative else ''} [{low}, {high}]"
+    place = _place_of(float(row["ours"]), row["scores"])
+    return place, f"[{low}, {high}]" if place is not None else f"share {mean} [{low}, {high}]"
+
+
+def _place_of(number: float, scores: str) -> int | None:
+    """Return the place of a number among scores, "LABEL NUMBER; ...", to their four digits."""
+    numbers = [float(part.rpartition(" ")[2]) for part in scores.split("; ")]
+    place = min(range(len(numbers)), key=lambda i: abs(numbers[i] - number))
+    return place if math.isclose(numbers[place], number, rel_tol=1e-3) else None
 
 
 def _short(value: float) -> str:
