@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from shiftbench.config import config_file
+from shiftbench.core import checkout
 from shiftbench.publish.derived import paper_hours
 from shiftbench.publish.derived.evidence import PublishedResults
 from tests.checkout import ROOT
@@ -30,7 +32,9 @@ def published(folder: Path, factor: float) -> PublishedResults:
 def test_the_sum_is_that_of_the_studies():
     lines, total = paper_hours.of_studies(PublishedResults(ROOT / "results/published"))
     said = float(total.split()[2].replace(",", ""))
-    assert len(lines) == 14 and said == pytest.approx(sum(map(core_hours, lines)), rel=1e-3)
+    studies = config_file.load(checkout.CONFIGS / "paper.yaml").studies
+    assert [line[0] for line in lines] == [f"`{study}`" for study in studies]
+    assert said == pytest.approx(sum(map(core_hours, lines)), rel=1e-3)
 
 
 def test_runs_that_took_longer_make_the_forecast_longer(tmp_path: Path):
@@ -41,4 +45,5 @@ def test_runs_that_took_longer_make_the_forecast_longer(tmp_path: Path):
         }
         for name, n in (("once", 1.0), ("twice", 2.0))
     )
+    # The paper's runs are so much larger that the cost of any published run counts for more.
     assert twice["`vcl`"] > 1.05 * once["`vcl`"]
