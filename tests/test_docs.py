@@ -335,12 +335,13 @@ def test_links_and_paths_of_the_documents_lead_somewhere(name):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name.endswith("/index.md")])
+@pytest.mark.parametrize("name", [name for name in [*GUIDES, *PAGES] if name.endswith("/index.md")])
 def test_a_list_of_pages_links_them_where_no_site_is_built(name):
     """A forge shows a table of contents of Sphinx as plain text."""
     text = (ROOT / name).read_text()
     (entries,) = re.findall(r"```{toctree}\n:hidden:\n\n(.*?)```", text, re.DOTALL)
     named = re.findall(r"^(?:.* <)?([\w./-]+?)>?$", entries, re.MULTILINE)
+    assert named
     assert {f"{one}.md" for one in named} <= {*re.findall(r"\]\(([^)]*)\)", text)} | {
         "../../README.md"
     }

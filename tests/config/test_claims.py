@@ -185,7 +185,14 @@ def test_every_claim_of_ours_has_numbers_or_an_order_and_its_work() -> None:
         assert claim.says.endswith("."), name
 
 
-def test_every_claim_of_ours_can_be_read_alone() -> None:
+def test_no_two_claims_of_a_work_say_the_same() -> None:
+    said: dict[tuple[str, str], str] = {}
+    for name, claim in claims.load(OURS).items():
+        first = said.setdefault((claim.work, claim.says), name)
+        assert first == name, f"{name} says what {first} says"
+
+
+def test_no_claim_of_ours_refers_to_the_one_before() -> None:
     refers_back = (
         r"(So it|More of|That of|It|They|Standard,|Robust,) |.*(, too|as well|other way.*)\."
     )

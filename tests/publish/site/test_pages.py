@@ -8,6 +8,7 @@ import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
@@ -650,3 +651,16 @@ def test_results_that_are_not_published_have_their_costs(tmp_path: Path) -> None
     facts = study_page.facts(study)
     assert facts["Cost"] == "0.01 core-hours."
     assert facts["Made by"] == "runs: 1; on one; numpy 2."
+
+
+@pytest.mark.parametrize(
+    ("trials", "said"),
+    [
+        (None, "0.25 core-hours"),
+        (0.0, "0.25 core-hours, and under 0.001 of trials of settings"),
+        (1.5, "0.25 core-hours, and 1.5 of trials of settings"),
+    ],
+)
+def test_trials_that_cost_little_are_named(trials, said):
+    study = SimpleNamespace(origin={"core_hours": 0.25}, trial_hours=trials)
+    assert study_page._cost(study) == said

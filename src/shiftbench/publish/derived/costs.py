@@ -37,14 +37,16 @@ def collect(published: Path) -> pd.DataFrame:
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the table for reading, with hours to three digits."""
-    hours = rows[["core_hours", "trials"]].map(lambda value: "" if pd.isna(value) else words(value))
+    hours = rows[["core_hours", "trials"]].map(
+        lambda value: "" if pd.isna(value) else core_hours_text(value)
+    )
     more = (SEEDS / rows["seeds"]).clip(lower=1)
-    at_20_seeds = [words(*pair) for pair in zip(rows["at_20_seeds"], more, strict=True)]
+    at_20_seeds = [core_hours_text(*pair) for pair in zip(rows["at_20_seeds"], more, strict=True)]
     return rows.assign(**hours, at_20_seeds=at_20_seeds)
 
 
-def words(hours: float, times: float = 1) -> str:
-    """Return core-hours to three digits; those that are recorded as 0 are few, but not none.
+def core_hours_text(hours: float, times: float = 1) -> str:
+    """Return core-hours to three digits; a recorded zero, which was rounded, as an upper bound.
 
     times: the factor by which recorded core-hours were multiplied.
     """

@@ -250,8 +250,10 @@ def _cost(study: SiteStudy) -> str:
     hours, trials = study.origin.get("core_hours"), study.trial_hours
     if hours is None:
         return "not recorded"
-    more = f", and {trials:.3g} of trials of settings" if trials else ""
-    return f"{costs.words(hours)} core-hours{more}"
+    more = ""
+    if trials is not None:
+        more = f", and {costs.core_hours_text(trials)} of trials of settings"
+    return f"{costs.core_hours_text(hours)} core-hours{more}"
 
 
 def _made_by(study: SiteStudy) -> str:
