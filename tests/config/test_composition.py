@@ -281,7 +281,7 @@ def test_mistakes_are_named(load, text, words):
         ("cite: [mine], quoted: 'mine, Table 1', pipeline: [gaussian-mean]",
          "methods.m.quoted: a method with a `pipeline` is run, not quoted; take one of both out"),
         ("cite: [mine], missing: data, pipeline: [gaussian-mean]", 'unknown key "missing"'),
-        ("cite: [{mine: 1}], pipeline: [gaussian-mean]", "methods.m.cite[0]: should be a text"),
+        ("cite: [{mine: 1}], pipeline: [gaussian-mean]", "methods.m.cite[0]: should be text"),
         ("cite: mine, pipeline: [gaussian-mean]", "methods.m.cite: should be a list"),
         ("cite: [mine], pipeline: [gausian-mean]", 'did you mean "gaussian-mean"?'),
         ("cite: [mine], pipeline: [gaussian-mean: {noise: 1}]", "unknown setting of gaussian-mean"),
