@@ -55,8 +55,8 @@ def _alike(name: str, study: Study, config: Config) -> Iterator[str]:
     all_alike = (len(steady), len(methods)) == (len(study.streams), len(study.pipelines))
     yield (
         f"{name}: all {study.seeds} seeds give the same result for {listed(methods)} on"
-        f" {listed(steady)}, because nothing is drawn at random there; the intervals have width zero"
-        + ("; set seeds to 1" if all_alike else "")
+        f" {listed(steady)}, because nothing is drawn at random there;"
+        " the intervals have width zero" + ("; set seeds to 1" if all_alike else "")
     )
 
 
