@@ -187,7 +187,7 @@ def test_errors_stand_where_they_were_written(load, tmp_path):
     path.write_text(STUDY.replace("beam.size: 1,", "beam.size: 0,").replace("title", "titel"))
     text = errors(load, "budget: quick\nstudies: [step]\n")
     assert f"{path}, line 1, titel: unknown key" in text
-    assert f"{path}, line 7, methods[2].narrow.beam.size: should be at least" in text
+    assert f"{path}, line 7, methods[2].narrow.beam.size: should be a whole number of" in text
     assert f"{path}, line 1, title: this key is missing" in text
 
 
