@@ -114,7 +114,7 @@ def test_several_targets_and_design_matrices() -> None:
         (lambda: sb.method("vbs-linear", nois_sd=1), 'setting "nois_sd"; did you mean "noise_sd"?'),
         (
             lambda: sb.method("vbs-linear", noise_sd=-1),
-            "linear-gaussian.noise_sd: should be above 0",
+            "linear-gaussian.noise_sd: should be a number above 0",
         ),
         (lambda: sb.method("vbs-linear", settings={"bem.size": 2}), 'did you mean "beam"?'),
         (

@@ -20,7 +20,7 @@ CHANGED_META = [
     (("method", "seed"), None, "a method with another seed"),
     (("method", "more"), 1, "a method with another more"),
     (("classes",), "ab", "classes: should be a list"),
-    (("classes",), [["a"]], "classes.0.str: should be a text"),
+    (("classes",), [["a"]], "classes.0.str: should be text"),
     (("classes",), ["a", "a"], "the classes .* are not those of such a method"),
     (("classes",), ["a", "b", "c"], "the classes .* are not those of such a method"),
     (("all_classes",), True, "the classes .* are not those of such a method"),

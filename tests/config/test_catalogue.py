@@ -224,9 +224,9 @@ def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
 
 
 def test_the_label_of_a_method_is_answered_with_its_name(tmp_path, capsys):
-    remedy = 'unknown method "Robust BOCPD"; this is the label of "robust-bocpd", write the name'
+    remedy = '"Robust BOCPD" is the label of the method "robust-bocpd"; write that name'
     assert main.main(["show", "Robust BOCPD", "--study", "nile"]) == 2
-    assert 'this is the label of "robust"' in capsys.readouterr().err
+    assert 'is the label of the method "robust"; write that name' in capsys.readouterr().err
     with pytest.raises(ValueError, match=remedy):
         sb.method("Robust BOCPD")
     config = tmp_path / "mine.yaml"

@@ -99,8 +99,8 @@ PIPELINES = [
     ("digits", ["gaussian-mean"], 'stream "digits" gives images', "map, mesu, mfvi"),
     ("digits", ["oga"], "takes rows of features", "map, mesu"),
     ("digits", ["hat"], "needs a head for each task", "permuted-images (heads: multi"),
-    ("permuted", ["hat"], 'which stream "permuted" does not have', "set heads: multi"),
-    ("split", ["hat"], "needs a head for each task", "set heads: multi"),
+    ("permuted", ["hat"], 'which stream "permuted" does not have', "set `heads` to multi"),
+    ("split", ["hat"], "needs a head for each task", "set `heads` to multi"),
     ("digits", ["skipgram"], "the counts of one word at a time", "map, mesu"),
     ("digits", ["per-word", "skipgram"], "takes counts of pairs of words", "take"),
     ("words", ["skipgram"], "gives counts of pairs", 'put "per-word" before it'),
@@ -110,9 +110,9 @@ PIPELINES = [
     ("words", ["per-word", "map"], '"per-word" gives the counts of one word', "take skipgram"),
     ("table", ["bayes-linear"], "gives rows of features", "take ngvi"),
     ("table", ["gaussian-mean"], "each of one of two classes", "take"),
-    ("table", ["gibbs-grid"], "needs one or two features", "set dataset: simulated-cl"),
-    ("table", [{"oga": {"loss": "squared"}}], "does not go with rows", "loss: auto or hinge of"),
-    ("numbers", [{"svb": {"loss": "hinge"}}], "does not go with rows", "set loss: auto, squ"),
+    ("table", ["gibbs-grid"], "needs one or two features", "set `dataset` to simulated-cl"),
+    ("table", [{"oga": {"loss": "squared"}}], "does not go with rows", '"oga" to auto or hinge'),
+    ("numbers", [{"svb": {"loss": "hinge"}}], "does not go with rows", "to auto, squ"),
     ("table", [{"svb": {"schedule": "linear"}}], "divides by ridge", "set ridge above 0"),
     ("london", ["beta-hmc"], "gives real values with several design", "take bayes-linear"),
     ("digits", [{"mfvi": {"estimator": "local", "family": "radial"}}], "radial", "flipout"),
@@ -128,8 +128,8 @@ PIPELINES = [
     ("toy", ["run-length", "reset", "gaussian-mean"], "a log evidence", "directly inside"),
     ("toy", ["joint", "run-length", "gaussian-mean"], "rows of several tasks", 'take "joint" out'),
     ("permuted", ["coreset", "beam", "map"], "rows of several tasks", 'take "coreset" out'),
-    ("nile", ["beam", {"bayes-linear": {"beta_p": 0.1}}], "can be broadened", "beta_p: 0.0"),
-    ("nile", [DIFFUSE, "bayes-linear"], "changes that diffuse the post", "r, geometric or ou of"),
+    ("nile", ["beam", {"bayes-linear": {"beta_p": 0.1}}], "can be broadened", "`beta_p` to 0.0"),
+    ("nile", [DIFFUSE, "bayes-linear"], "changes that diffuse the post", "r, geometric or ou"),
     ("nile", ["beam", "beta-hmc"], "can be broadened", "take bayes-linear, dsm, gaussian-mean, li"),
     ("table", ["mfvi"], "takes images", "take ngvi"),
     ("nile", ["vogn"], "with a design matrix each", "take bayes-linear"),
@@ -137,9 +137,9 @@ PIPELINES = [
     ("digits", ["learned-beta", "vogn"], "a beta_rlm above 0", "out"),
     ("digits", ["learned-beta", "mfvi"], "a beta_rlm above 0", "out"),
     ("nile", ["learned-beta", "gaussian-mean"], "a beta_rlm above 0", "take bayes-linear"),
-    ("nile", ["learned-beta", "bayes-linear"], "a beta_rlm above 0", "beta_rlm other than 0.0"),
-    ("nile", ["learned-prior", {"bayes-linear": {"beta_p": 0.1}}], "log density", "beta_p: 0.0"),
-    ("digits", ["coreset", "map"], "does not go with a warm-up", "set warm_up: false"),
+    ("nile", ["learned-beta", "bayes-linear"], "a beta_rlm above 0", "to something other than 0.0"),
+    ("nile", ["learned-prior", {"bayes-linear": {"beta_p": 0.1}}], "log density", "_p` to 0.0"),
+    ("digits", ["coreset", "map"], "does not go with a warm-up", "`warm_up` of stream"),
     ("table", ["coreset", "svb"], "does not go with tasks of one row", "take"),
 ]  # fmt: skip
 
@@ -156,8 +156,12 @@ def test_a_learner_that_does_not_fit(stream, pipeline, reason, remedy) -> None:
     ("learner", "model", "words"),
     [
         ("hat", "linear", 'which model "linear" does not have; take the model convnet'),
-        ("hat", {"mlp": {"hidden": []}}, "set hidden other than []"),
-        ({"mfvi": {"estimator": "local"}}, "convnet", "set estimator: flipout or sample of"),
+        ("hat", {"mlp": {"hidden": []}}, "set `hidden` to something other than []"),
+        (
+            {"mfvi": {"estimator": "local"}},
+            "convnet",
+            'set `estimator` of "mfvi" to flipout or sample',
+        ),
     ],
 )
 def test_a_model_that_does_not_fit(learner, model, words) -> None:
@@ -204,24 +208,34 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
 @pytest.mark.parametrize(
     ("stream", "pipeline", "metric", "words"),
     [
-        ("blocks", ["run-length", "bayes-linear"], "f1", "set rows_per_task: 1"),
-        ("blocks", ["run-length", "bayes-linear"], "jump_f1", "set rows_per_task: 1"),
+        ("blocks", ["run-length", "bayes-linear"], "f1", '`rows_per_task` of stream "blocks" to 1'),
+        (
+            "blocks",
+            ["run-length", "bayes-linear"],
+            "jump_f1",
+            '`rows_per_task` of stream "blocks" to 1',
+        ),
         ("london", ["run-length", "bayes-linear"], "shift_recall", "changes that are known"),
-        ("steady", IN_BEAM, "jump_f1", "set n_steps other than 0"),
-        ("steady-table", ["beam", "svb"], "shift_precision", "set change: middle"),
+        ("steady", IN_BEAM, "jump_f1", "set `n_steps` to something other than 0"),
+        ("steady-table", ["beam", "svb"], "shift_precision", "set `change` to middle"),
         ("toy", IN_BEAM, "exact_map_agreement", '"beam" (broadening: diffuse and'),
         ("toy", ["reset", *IN_BEAM], "jump_f1", "decisions about changes"),
         ("toy", ["run-length", "gaussian-mean"], "exact_map_agreement", '"beam"'),
-        ("steady", IN_BEAM, "shift_delay", "set n_steps other than 0"),
-        ("blocks", ["run-length", "bayes-linear"], "shift_brier", "set rows_per_task: 1"),
+        ("steady", IN_BEAM, "shift_delay", "set `n_steps` to something other than 0"),
+        (
+            "blocks",
+            ["run-length", "bayes-linear"],
+            "shift_brier",
+            '`rows_per_task` of stream "blocks" to 1',
+        ),
         ("table", ["beam", "svb"], "regret", "a loss of each row"),
         ("table", [{"svb": {"schedule": "constant"}}], "regret_bound", "a bound on the regret"),
         ("words", OF_WORDS, "jump_f1", "does not go with counts"),
         ("words", OF_WORDS, "accuracy", "needs test data"),
         ("words", ["per-word", "skipgram"], "change_f1", '"beam"'),
         ("words", ["per-word", "run-length", "skipgram"], "dating_error", "a vector of each word"),
-        ("words-seen", OF_WORDS, "heldout_loglik", "set held_out other than 0.0"),
-        ("books", OF_WORDS, "dating_error", "set held_out other than 0.0"),
+        ("words-seen", OF_WORDS, "heldout_loglik", "set `held_out` to something other than 0.0"),
+        ("books", OF_WORDS, "dating_error", "set `held_out` to something other than 0.0"),
         ("debates", OF_WORDS, "change_f1", "planted changes of words"),
     ],
 )
@@ -266,15 +280,33 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
         ("toy-hypotheses", "nile", IN_BEAM, ["f1"], "a known true level"),
         ("segmentation", "nile", ["gaussian-mean"], ["log_predictive"], '"run-length"'),
         ("segmentation", "toy", ["run-length", "gaussian-mean"], ["f1"], "series over time"),
-        ("segmentation", "blocks", ["run-length", "bayes-linear"], ["squared_error"], "_task: 1"),
+        (
+            "segmentation",
+            "blocks",
+            ["run-length", "bayes-linear"],
+            ["squared_error"],
+            '_task` of stream "blocks" to 1',
+        ),
         ("beta-contours", "nile", ["bayes-linear"], ["squared_error"], '"beta-hmc"'),
         ("word-changes", "words", ["per-word", "skipgram"], ["dating_error"], '"beam"'),
         ("word-trajectories", "words", ["per-word", "skipgram"], ["dating_error"], '"beam"'),
         ("word-changes", "toy", IN_BEAM, ["jump_f1"], "takes counts"),
         ("relative-accuracy", "digits", ["map"], ["accuracy"], "`baseline: METHOD`"),
-        ("relative-accuracy", "permuted-heads", ["map"], ["accuracy"], "set heads: single of"),
+        (
+            "relative-accuracy",
+            "permuted-heads",
+            ["map"],
+            ["accuracy"],
+            'set `heads` of stream "permuted-heads" to single',
+        ),
         ("shift-detection", "digits", ["map"], ["accuracy"], "decisions about changes"),
-        ("shift-detection", "steady", IN_BEAM, ["log_predictive"], "set n_steps other than 0"),
+        (
+            "shift-detection",
+            "steady",
+            IN_BEAM,
+            ["log_predictive"],
+            "set `n_steps` to something other than 0",
+        ),
         ("accuracy-matrix", "digits", ["map"], ["accuracy"], "all tasks so far"),
     ],
 )
@@ -450,7 +482,7 @@ def test_a_setting_that_has_to_change_is_told_with_the_values_that_remain(tmp_pa
     data = written("digits", ["beam", "mfvi"], ["accuracy"], ["shift-detection"])
     data["streams"]["digits"] = stream
     (found,) = told(data, "artefacts")
-    assert found.endswith("does not have; set protocol: tasks, split or permuted")
+    assert found.endswith("does not have; set `protocol` to tasks, split or permuted")
 
 
 def test_what_stays_empty_is_noted() -> None:

@@ -187,7 +187,7 @@ def test_errors_stand_where_they_were_written(load, tmp_path):
     path.write_text(STUDY.replace("beam.size: 1,", "beam.size: 0,").replace("title", "titel"))
     text = errors(load, "budget: quick\nstudies: [step]\n")
     assert f"{path}, line 1, titel: unknown key" in text
-    assert f"{path}, line 7, methods[2].narrow.beam.size: should be at least" in text
+    assert f"{path}, line 7, methods[2].narrow.beam.size: should be a whole number of" in text
     assert f"{path}, line 1, title: this key is missing" in text
 
 
@@ -281,7 +281,7 @@ def test_mistakes_are_named(load, text, words):
         ("cite: [mine], quoted: 'mine, Table 1', pipeline: [gaussian-mean]",
          "methods.m.quoted: a method with a `pipeline` is run, not quoted; take one of both out"),
         ("cite: [mine], missing: data, pipeline: [gaussian-mean]", 'unknown key "missing"'),
-        ("cite: [{mine: 1}], pipeline: [gaussian-mean]", "methods.m.cite[0]: should be a text"),
+        ("cite: [{mine: 1}], pipeline: [gaussian-mean]", "methods.m.cite[0]: should be text"),
         ("cite: mine, pipeline: [gaussian-mean]", "methods.m.cite: should be a list"),
         ("cite: [mine], pipeline: [gausian-mean]", 'did you mean "gaussian-mean"?'),
         ("cite: [mine], pipeline: [gaussian-mean: {noise: 1}]", "unknown setting of gaussian-mean"),

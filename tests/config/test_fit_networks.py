@@ -56,12 +56,12 @@ def test_networks_take_real_targets_and_learn_their_noise() -> None:
 @pytest.mark.parametrize("model", ["mlp", "linear"])
 def test_classes_have_no_noise_to_learn(model) -> None:
     (found,) = told(written("digits", [PLAIN], model={model: {"noise": "learnt"}}), "methods")
-    assert "does not go with images" in found and "set noise: fixed of model" in found
+    assert "does not go with images" in found and "set `noise` of model" in found
 
 
 def test_a_fisher_of_fixed_noise_is_refused_where_noise_is_learnt() -> None:
     (found,) = told(written("numbers", ["map"], model=NOISE), "methods")
     assert "does not go with a noise that is learnt" in found
-    assert "set importance: none or path of" in found
+    assert 'set `importance` of "map" to none or path' in found
     observed = {"map": {"fisher_labels": "observed"}}
     assert told(written("numbers", [observed], model=NOISE), "methods") == []

@@ -153,7 +153,7 @@ def test_values_in_names(value, text):
         ("n_steps: [0, 2]", f"n_steps: {list(range(600))}", "a grid of 1,200 streams, but at most"),
         ("[toy]", "[toy, toy]", "a study with axes has one stream, which becomes a grid; name one"),
         ("n_steps: [0, 2]", "n_steps: [0, -2]",
-         "line 7, studies.map.axes.n_steps[1]: should be at least 0 (it is -2)"),
+         "line 7, studies.map.axes.n_steps[1]: should be a whole number of at least 0 (it is -2)"),
         ("streams:\n", "streams:\n  toy-2-1: {family: toy-step}\n",
          'there is another stream "toy-2-1" in this config; rename one of them'),
     ],

@@ -88,8 +88,10 @@ def noted(folder, methods: str, seeds: int = 5) -> list[str]:
 
 def test_seeds_that_are_all_alike_are_noted_with_the_remedy(tmp_path):
     (note,) = noted(tmp_path, PLAIN)
-    assert note.startswith("prices: all 5 seeds are alike for vbs-linear and plain on stream pric")
-    assert note.endswith("their intervals have width zero; one seed is enough, set seeds to 1")
+    assert note.startswith(
+        "prices: all 5 seeds give the same result for vbs-linear and plain on prices, because"
+    )
+    assert note.endswith("there; the intervals have width zero; set seeds to 1")
     assert noted(tmp_path, PLAIN, seeds=1) == []
 
 
@@ -97,7 +99,7 @@ def test_methods_that_draw_nothing_are_noted_beside_one_that_draws(tmp_path):
     drawing = "some: [ensemble: {size: 2}, linear-gaussian: {noise_sd: 1.0}]"
     assert noted(tmp_path, drawing) == []
     (note,) = noted(tmp_path, f"vbs-linear, {drawing}")
-    assert "alike for vbs-linear on stream prices" in note and note.endswith("width zero")
+    assert "result for vbs-linear on prices, because" in note and note.endswith("width zero")
 
 
 def test_our_methods_draw_by_the_module_of_seeds_alone():

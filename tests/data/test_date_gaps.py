@@ -13,10 +13,16 @@ def days(number: int, *missing: int) -> np.ndarray:
     return np.delete(np.datetime64("2024-01-01") + np.arange(number), missing).astype(str)
 
 
+def weekdays(number: int, *missing: int) -> np.ndarray:
+    """Return consecutive days from Monday to Friday as texts, without some of them."""
+    every = np.busday_offset("2024-01-01", np.arange(number))
+    return np.delete(every, missing).astype(str)
+
+
 def test_missing_days_are_counted_among_all_days_with_the_first_place():
     note = date_gaps.note(days(365, 40, 41, 200), "day")
     assert note.startswith('In column "day" 3 of 365 days are missing, the first after 2024-02-09;')
-    assert note.endswith("for the methods, rows are equally spaced")
+    assert note.endswith("because methods treat rows as equally spaced")
     assert "1 of 31 days is missing" in date_gaps.note(days(31, 9), "day")
 
 
@@ -27,7 +33,12 @@ def test_missing_days_are_counted_among_all_days_with_the_first_place():
         (["2001-01", "2001-02", "2001-04", "2001-05"], "1 of 5 months is missing"),
         ([f"2001-01-01 {hour:02}:00" for hour in (0, 1, 2, 5)], "2 of 6 hours are missing"),
         ([f"2001-01-01 {hour:02}:00:30" for hour in (0, 2, 4, 8)], "1 of 5 steps of 2 hours is"),
-        (["2001-01-01", "2001-01-03", "2001-01-05", "2001-01-10"], "from 2 days to 5 days apart"),
+        (["2001-01-01", "2001-01-03", "2001-01-05", "2001-01-10"], "are 2 days to 5 days apart"),
+        (["2001-01-31", "2001-02-28", "2001-04-30", "2001-05-31"], "1 of 5 months is missing"),
+        (["2000-02-29", "2001-02-28", "2002-02-28", "2004-02-29"], "1 of 5 years is missing"),
+        (["2001-03-15", "2001-06-15", "2001-09-15", "2002-03-15"], "1 of 5 steps of 3 months is"),
+        (weekdays(60, 7), "1 of 60 business days is missing, the first after 2024-01-09"),
+        (["2024-01-05 00:00", "2024-01-06", "2024-01-07 00:00", "2024-01-09"], "of 5 days is"),
     ],
 )
 def test_the_step_is_the_most_common_one(dates, words):
@@ -41,6 +52,13 @@ def test_the_step_is_the_most_common_one(dates, words):
         np.repeat(days(30), 3),
         days(1),
         np.array(["2001-01", "2001-02", "2001-03"]),
+        np.array(["2001-01-01", "2001-02-01", "2001-03-01", "2001-04-01"]),
+        np.array(["2001-01-01 00:00", "2001-02-01 00:00", "2001-03-01 00:00"]),
+        np.array(["2001-01-31", "2001-02-28", "2001-03-31", "2001-04-30"]),
+        np.array(["2001-03-31", "2001-06-30", "2001-09-30", "2001-12-31"]),
+        np.array(["1999-07-01", "2000-07-01", "2001-07-01"]),
+        np.array(["2000-02-29", "2001-02-28", "2002-02-28"]),
+        weekdays(60),
         np.array([1, 2, 9]),
     ],
 )

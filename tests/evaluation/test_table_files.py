@@ -92,11 +92,11 @@ def test_score_table_shows_digits_of_small_scores():
 def test_score_table_says_whose_seeds_are_all_alike():
     stream = stores.image_stream()
     runs = [stores.image_run(stream, name, 0.8) for name in ("vcl", "calm")]
-    assert "equal scores" not in score_table.caption(
+    assert "the same scores" not in score_table.caption(
         stores.study("images", stream, stores.IMAGE_METRICS, runs)
     )
     runs[1]["score"][:] = 0.5
     study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
     place = f"calm on {next(iter(study.streams))}"
-    words = f"All seeds have equal scores, so that their intervals say nothing: {place}. "
+    words = f"All seeds give the same scores, so the intervals carry no information, for: {place}. "
     assert words in score_table.caption(study)

@@ -92,7 +92,7 @@ class Results:
         pandas.DataFrame
             One row for each `stream`, `learner` and `metric`: `mean`, standard deviation `sd`,
             `low` and `high`, the ends of the interval, and `n`, the number of seeds with a score.
-            NaN: no seed with a score, or for `sd` and the interval a single one.
+            All are NaN if no seed has a score; `sd`, `low` and `high` also with a single seed.
 
         Raises
         ------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check a config, and print what it plans, with notes on what its results would lack."""
+    """Check a config, and print what it plans, with notes on its data and results."""
     from shiftbench.config import claims, compatibility, seed_checks, shared_warm_ups
 
     config, notes_on_data = checked(options.config)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shiftbench.config import bibliography, component_checks, components, form_errors, type_words
+from shiftbench.config import bibliography, component_checks, components, form_errors
 from shiftbench.config.base_model import Name, keys
 from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
 from shiftbench.config.composition import FileIssue
@@ -215,10 +215,10 @@ def _misfit(family: str, key: str, value: Any) -> str:
     try:
         components.check("streams", family, {key: value})
     except ValidationError as error:
-        for item in error.errors(include_url=False):
-            if item["loc"][:1] == (key,):  # settings that are required are missing here
-                fits = type_words.of_setting("streams", family, key)
-                return f"{form_errors.message(item)}; write {fits}"
+        found = error.errors(include_url=False)
+        # Settings that are required are missing here.
+        if errors := [item for item in found if item["loc"][:1] == (key,)]:
+            return component_checks.misfit("streams", family, {key: value}, errors)
     return ""
 
 

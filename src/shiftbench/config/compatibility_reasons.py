@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from shiftbench.config import components
 from shiftbench.config.compatibility_words import in_words, listed
@@ -51,7 +50,7 @@ def _other_inside(lack: Lack) -> str:
         return f"put {learner.label} directly inside {part.label}"
     possible = learner.facts.possible("offers")
     if needed <= possible.keys():
-        return " and ".join(f"set {spelled(possible[word], learner)}" for word in sorted(needed))
+        return " and ".join(_set(possible[word], learner) for word in sorted(needed))
     found = [
         name
         for name in _learners_for(now)
@@ -111,7 +110,7 @@ def _with_word(word: str, owner: Part) -> str:
     """Return how to get a property: by a setting of its owner, or from another component."""
     when = owner.facts.possible("gives").get(word)
     if when is not None:
-        return f"set {spelled(when, owner)}"
+        return _set(when, owner)
     others = [
         (name, possible[word])
         for name in components.names(owner.kind)
@@ -128,10 +127,10 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
     """Return how to get rid of a property, or of the component that refuses it."""
     own = part.facts.possible("refuses")[word]
     if own is not True:
-        return f"set {_negated(own, part)} of {part.label}"
+        return _unset(own, part)
     when = _had(owner, word)
     if when is not True:
-        return f"set {_negated(when, owner)} of {owner.label}"
+        return _unset(when, owner)
     if owner.kind == "combinators":
         return f"take {owner.label} out"
     if part.kind == "combinators" and word in KINDS:
@@ -183,49 +182,65 @@ def _take(names: Sequence[str], where: str = "") -> str:
     return f"take {listed([*names[:MOST_NAMES], *more], 'or')} {where}".rstrip()
 
 
-def spelled(when: Condition, part: Part | None = None) -> str:
-    """Return the settings of a condition as a person writes them; of a component, unmet ones."""
+def spelled(when: Condition) -> str:
+    """Return the settings of a condition as a config has them."""
     if isinstance(when, bool):
         return "any settings"
     first = when if isinstance(when, Mapping) else when[0]
-    settings = part.settings if part else None
-    unmet = [
-        (key, values)
-        for key, values in first.items()
-        if settings is None or not holds({key: values}, settings)
-    ]
-    return " and ".join(_setting(key, values, part) for key, values in unmet or first.items())
+    written = [(key.startswith(NOT), key.removeprefix(NOT), of) for key, of in first.items()]
+    return " and ".join(
+        f"{key} other than {_either(values)}" if negated else f"{key}: {_either(values)}"
+        for negated, key, values in written
+    )
 
 
-def _negated(when: Condition, part: Part) -> str:
-    """Return a setting of a component with which a condition no longer holds."""
+def _set(when: Condition, part: Part) -> str:
+    """Advise to set what a condition asks of a component's settings beyond what they are."""
     if isinstance(when, bool):
-        return "other settings"
+        return "set any settings"
+    first = when if isinstance(when, Mapping) else when[0]
+    unmet = {
+        key: values
+        for key, values in first.items()
+        if part.settings is None or not holds({key: values}, part.settings)
+    }
+    return "set " + " and ".join(_wanted(*item, part) for item in (unmet or first).items())
+
+
+def _unset(when: Condition, part: Part) -> str:
+    """Advise to set a setting of a component so that a condition no longer holds."""
+    if isinstance(when, bool):
+        return f"set other settings of {part.label}"
     first = when if isinstance(when, Mapping) else when[0]
     key, values = next(iter(first.items()))
     if key.startswith(NOT):
-        return _setting(key.removeprefix(NOT), values, part)
-    if all(isinstance(value, bool) for value in values):
-        return _setting(key, tuple(not value for value in values), part)
-    return _setting(NOT + key, values, part)
+        key = key.removeprefix(NOT)
+    elif all(isinstance(value, bool) for value in values):
+        values = tuple(not value for value in values)
+    else:
+        key = NOT + key
+    return f"set {_wanted(key, values, part, owned=True)}"
 
 
-def _setting(key: str, values: tuple, part: Part | None) -> str:
-    """Return a setting as it should be; of a component, name what is left of a few values."""
+def _wanted(key: str, values: tuple, part: Part, owned: bool = False) -> str:
+    """Return a setting and its value, of few possible ones by name; owned: say of what it is."""
     name = key.removeprefix(NOT)
-    if key.startswith(NOT) and part and (left := _left(part, name, values)):
+    if key.startswith(NOT) and (left := _left(part, name, values)):
         key, values = name, left
-    spelled = listed([_value(value) for value in values], "or")
-    return f"{name} other than {spelled}" if key.startswith(NOT) else f"{name}: {spelled}"
+    what = f"`{name}` of {part.label}" if owned else f"`{name}`"
+    return f"{what} to {'something other than ' if key.startswith(NOT) else ''}{_either(values)}"
 
 
 def _left(part: Part, key: str, values: tuple) -> tuple[str, ...]:
     """Return the other values of a setting that has a few names as values; else nothing."""
-    kind = components.fields(part.kind, part.name)[key][0]
-    if not kind.startswith("Literal['"):
-        return ()
-    left = tuple(one for one in re.findall("'([^']*)'", kind) if one not in values)
+    hint = get_type_hints(components.settings(part.kind, part.name))[key]
+    names = get_args(hint) if get_origin(hint) is Literal else ()
+    left = tuple(one for one in names if one not in values)
     return left if len(left) <= MOST_NAMES else ()
+
+
+def _either(values: tuple) -> str:
+    return listed([_value(value) for value in values], "or")
 
 
 def _value(value: Any) -> str:

@@ -5,8 +5,10 @@ Valid settings get their defaults here, so that each is validated once.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,8 +19,10 @@ from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
-RENAMED = {"separator": "delimiter"}
-"""Settings of older configs."""
+RENAMED = {("streams", "table-file"): {"separator": "delimiter"}}
+"""Settings of older configs, by component, with what they are called now."""
+OF_OLDER = {"comma": ",", "semicolon": ";", "tab": "\t"}
+"""Values that renamed settings had, with the new ones."""
 Check = Generator[Issue, None, dict[str, Any] | None]
 """Yields issues with settings, and returns the settings with defaults, None if they are wrong."""
 
@@ -74,24 +78,35 @@ def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any
     try:
         return components.check(kind, name, settings)
     except ValidationError as error:
-        for item in error.errors(include_url=False):
+        found = error.errors(include_url=False)
+        for setting, group in groupby(found, lambda item: item["loc"][0]):
             # Only as deep as the setting: below it pydantic names branches of unions.
-            where = (*place, *item["loc"][:1])
-            if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-                yield where, _unknown_setting(kind, name, str(item["loc"][0]))
-            else:
-                fits = type_words.of_setting(kind, name, str(item["loc"][0]))
-                yield where, f"{form_errors.message(item)}; write {fits}"
+            yield (*place, setting), misfit(kind, name, settings, [*group])
     return None
 
 
-def _unknown_setting(kind: str, name: str, setting: str) -> str:
+def misfit(kind: str, name: str, settings: dict[str, Any], errors: Sequence[Any]) -> str:
+    """Return the errors that pydantic finds in one setting of a component in a sentence."""
+    setting = str(errors[0]["loc"][0])
+    if errors[0]["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return _unknown_setting(kind, name, setting, settings.get(setting))
+    fits = type_words.of_setting(kind, name, setting)
+    return form_errors.of_setting(errors, fits, settings.get(setting))
+
+
+def _unknown_setting(kind: str, name: str, setting: str, given: Any) -> str:
     """Say that a component has no such setting, or what the setting is called now."""
-    fields, new_name = components.fields(kind, name), RENAMED.get(setting, "")
-    if new_name not in fields:
-        return unknown(f"setting of {name}", setting, fields)
-    fits = type_words.of_setting(kind, name, new_name)
-    return f'the setting "{setting}" is called "{new_name}" now; write {fits}'
+    new_name = RENAMED.get((kind, name), {}).get(setting)
+    if new_name is None:
+        return unknown(f"setting of {name}", setting, components.fields(kind, name))
+    value = OF_OLDER.get(given, given) if isinstance(given, str) else given
+    written = f"`{new_name}: {json.dumps(value, default=str)}`"
+    return f"{renamed('setting', setting, new_name)}; write {written}"
+
+
+def renamed(what: str, old: str, new: str) -> str:
+    """Say what a key or a setting of older configs is called now."""
+    return f'the {what} "{old}" is called "{new}" now'
 
 
 def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:

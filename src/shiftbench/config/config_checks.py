@@ -78,8 +78,8 @@ def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]])
         if item["type"] == "extra_forbidden":
             known = keys(owner(place))
             new_name = RENAMED.get(str(place[-1]), "")
-            renamed = f'the key "{place[-1]}" is called "{new_name}" now'
-            yield place, renamed if new_name in known else unknown("key", place[-1], known)
+            message = component_checks.renamed("key", str(place[-1]), new_name)
+            yield place, message if new_name in known else unknown("key", place[-1], known)
         else:
             yield place, form_errors.message(item)
 

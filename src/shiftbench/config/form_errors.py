@@ -1,17 +1,17 @@
-"""Errors of pydantic in our words: what should stand there, and what does.
-
-The only place that knows pydantic's types of errors.
-"""
+"""Words for pydantic's types of errors: what should stand there, and what does."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from shiftbench.config import yaml_lines
 
 MISSING = "this key is missing"
 WHOLE, NUMBER = "should be a whole number, such as 3", "should be a number, such as 0.5"
-TEXT, FLAG = "should be a text", "should be true or false"
+TEXT, FLAG = "should be text", "should be true or false"
 LIST, MAPPING = "should be a list, such as [a, b]", "should be a mapping, such as {{key: value}}"
 WORDS = {
     "int_type": WHOLE,
@@ -40,13 +40,18 @@ WORDS = {
     "less_than_equal": "should be at most {le}",
     "literal_error": "should be {expected}",
     "enum": "should be {expected}",
-    "too_short": "should have at least {min_length} entries, and has {actual_length}",
-    "too_long": "should have at most {max_length} entries, and has {actual_length}",
-    "string_too_short": "should have at least {min_length} letters",
+    "too_short": "needs at least {min_length} {entries} (it has {actual_length})",
+    "too_long": "takes at most {max_length} {entries} (it has {actual_length})",
+    "string_too_short": "should have at least {min_length} {characters}",
     "extra_forbidden": "this key is not known; take it out",
     "unexpected_keyword_argument": "this key is not known; take it out",
 }
 """Words for each type of error, with what pydantic's context fills in."""
+OWN = ("finite_number", "int_parsing_size")
+"""Types of errors that say more than the type of a setting."""
+REMOVE_QUOTES = "; remove the quotes"
+LONGEST = 60
+"""Characters of a list or a mapping that a message shows."""
 ALONE = ("too_short", "too_long", "extra_forbidden", "unexpected_keyword_argument")
 """Types of errors that are not about the value itself."""
 
@@ -63,24 +68,50 @@ def message(error: Mapping[str, Any]) -> str:
         return f"this name has {len(given)} characters; file names take at most {limit}"
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, ")
-    words = WORDS.get(kind, "").format_map(context)
+    words = WORDS.get(kind, "").format_map(context | _plurals(context))
     text = words or error["msg"].removeprefix("Input ")  # pydantic's are better than none
-    return text if kind in ALONE else f"{text} (it is {_in_words(given)}){_remedy(text, given)}"
+    return text if kind in ALONE else f"{text} (it is {_in_words(given)}){_remedy(error)}"
 
 
-def _in_words(given: Any) -> str:
-    """Return a value as a config has it, or what it is if that is long."""
+def of_setting(errors: Sequence[Mapping[str, Any]], fits: str, given: Any) -> str:
+    """Return the errors of one setting in a sentence; several are of the branches of a union.
+
+    fits: the type of the setting in words. given: its whole value.
+    """
+    first = errors[0]
+    if first["type"] in ("missing", "value_error"):
+        return f"{message(first)}; write {fits}"
+    if first["type"] in OWN:
+        return message(first)
+    entries = [part for part in first["loc"][1:] if isinstance(part, int)]
+    if isinstance(given, list) and entries:
+        shown = f"entry {entries[0] + 1} is {_in_words(first['input'])}"
+        return f"should be {fits} ({shown}){_remedy(first)}"
+    remedy = next(filter(None, map(_remedy, errors)), "")
+    return f"should be {fits} (it is {_in_words(given, LONGEST)}){remedy}"
+
+
+def _plurals(context: Mapping[str, Any]) -> dict[str, str]:
+    """Return the nouns of what is counted, in the singular for a limit of one."""
+    one = 1 in (context.get("min_length"), context.get("max_length"))
+    nouns = {"entries": "entry", "characters": "character"}
+    return {many: single if one else many for many, single in nouns.items()}
+
+
+def _in_words(given: Any, longest: int = 0) -> str:
+    """Return a value as a config has it, or what it is if a list or a mapping is longer."""
     if isinstance(given, str | int | float | None):
         return json.dumps(given)
+    if len(text := json.dumps(given, default=str)) <= longest:
+        return text
     return "a mapping" if isinstance(given, Mapping) else f"a {type(given).__name__}"
 
 
-def _remedy(text: str, given: Any) -> str:
+def _remedy(error: Mapping[str, Any]) -> str:
     """Return what to do about a number in quotes; else nothing, as the text says what to write."""
+    text, given = WORDS.get(error["type"]), error["input"]
     if text not in (WHOLE, NUMBER) or not isinstance(given, str):
         return ""
-    try:
-        float(given)
-    except ValueError:
-        return ""
-    return "; take its quotes away"
+    bare = yaml_lines.without_quotes(given)
+    fits = type(bare) is int or (text == NUMBER and type(bare) is float and math.isfinite(bare))
+    return REMOVE_QUOTES if fits else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import YamlValue
@@ -22,16 +22,17 @@ def named(label: str, labels: Mapping[str, str]) -> list[str]:
     return [name for name, one in labels.items() if wanted and one.casefold() == wanted]
 
 
-def unknown(what: str, name: str, labels: Mapping[str, str], others: Iterable[str] = ()) -> str:
+def unknown(what: str, name: str, labels: Mapping[str, str]) -> str:
     """Return the message for an unknown name, which may be the label of methods.
 
-    what: the kind of thing that the name stands for. labels: by name of the method. others: names
-    that exist beside these.
+    what: the kind of thing that the name stands for. labels: by name of the method.
     """
     if found := named(name, labels):
-        names = listed((f'"{one}"' for one in found), "or")
-        return f'unknown {what} "{name}"; this is the label of {names}, write the name'
-    return suggestions.unknown(what, name, [*labels, *others])
+        methods = "method" if len(found) == 1 else "methods"
+        names = listed([f'"{one}"' for one in found])
+        write = "write that name" if len(found) == 1 else "write one of these names"
+        return f'"{name}" is the label of the {methods} {names}; {write}'
+    return suggestions.unknown(what, name, list(labels))
 
 
 def refuse_unknown(name: str, labels: Mapping[str, str]) -> None:

@@ -137,7 +137,7 @@ AS_WRITTEN = {
     (Holds, "metric_below"): "a name",
     (Holds, "metric_above"): "a name",
 }
-"""The forms that users write, where the model has the form that it makes of them."""
+"""Forms that users write, for keys whose model holds the parsed form."""
 
 TITLES = {
     "streams": "Stream families",

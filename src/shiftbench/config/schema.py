@@ -257,7 +257,7 @@ class Study(Model):
     judges_claims: bool = Field(
         True,
         description="Whether the study judges claims of papers. Set it to false where methods have "
-        "settings that differ from a paper's on purpose. A study with `axes` judges none.",
+        "settings that differ from a paper's on purpose. Always false for a study with `axes`.",
     )
     configurations: list[Annotated[Space, MinLen(1)]] = Field(
         [],

@@ -52,12 +52,11 @@ def _alike(name: str, study: Study, config: Config) -> Iterator[str]:
     methods = [key for key, line in study.pipelines.items() if steady and not _draws(line)]
     if not methods:
         return
-    nothing_else = (len(steady), len(methods)) == (len(study.streams), len(study.pipelines))
-    where = f"stream{'s' * (len(steady) > 1)} {listed(steady)}"
+    all_alike = (len(steady), len(methods)) == (len(study.streams), len(study.pipelines))
     yield (
-        f"{name}: all {study.seeds} seeds are alike for {listed(methods)} on {where}, where nothing"
-        " is drawn at random: their intervals have width zero"
-        + ("; one seed is enough, set seeds to 1" if nothing_else else "")
+        f"{name}: all {study.seeds} seeds give the same result for {listed(methods)} on"
+        f" {listed(steady)}, because nothing is drawn at random there;"
+        " the intervals have width zero" + ("; set seeds to 1" if all_alike else "")
     )
 
 

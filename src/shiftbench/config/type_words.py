@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import types
 import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import AfterValidator, BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
-from shiftbench.config import components
+from shiftbench.config import components, yaml_lines
 from shiftbench.config.schema import Component, one_line
 
 ONE = {
@@ -23,9 +24,16 @@ ONE = {
     list: "a list",
 }
 MANY = {int: "whole numbers", float: "numbers", str: "texts", Any: "values"}
-COUNTS = ("", "one", "two", "three", "four")
+COUNTS = ("no", "one", "two", "three", "four")
 SHOWN_BARE = re.compile(r"[\w.+-]+")
-"""Words that need no quotes in YAML."""
+"""Words that need no quotes in YAML, unless it reads a number, a truth value or null there."""
+OF_SETTINGS = {
+    ("streams", "table-file", "target"): "the name of a column",
+    ("streams", "table-file", "time"): "the name of a column",
+    ("streams", "series-file", "time"): "the name of a column",
+    ("streams", "series-file", "annotations"): "a file, or `annotator: [positions]`",
+}
+"""Settings, as kind, component and key, whose meaning says more than their types."""
 
 
 def of_key(field: FieldInfo) -> str:
@@ -34,13 +42,26 @@ def of_key(field: FieldInfo) -> str:
 
 
 def of_setting(kind: str, name: str, key: str) -> str:
-    """Return the type of a setting of a component."""
-    types = typing.get_type_hints(components.settings(kind, name), include_extras=True)
-    return words(types[key])
+    """Return the type of a setting of a component.
+
+    TypeError for a type that has no words, unless the component is a user's.
+    """
+    if of_meaning := OF_SETTINGS.get((kind, name, key)):
+        return of_meaning
+    hints = typing.get_type_hints(components.settings(kind, name), include_extras=True)
+    try:
+        return words(hints[key])
+    except TypeError:
+        if components.package_of(kind, name) == components.OURS:
+            raise
+        return getattr(hints[key], "__name__", str(hints[key]))
 
 
 def words(annotation: Any, many: bool = False) -> str:
-    """Return a type in words; many: of several values of this type, as in "whole numbers"."""
+    """Return a type in words; many: of several values of this type, as in "whole numbers".
+
+    TypeError for a type that has none.
+    """
     if annotation == Component:
         return (
             "names, each alone or as `name: {settings}`"
@@ -62,6 +83,8 @@ def words(annotation: Any, many: bool = False) -> str:
         return f"names, each with {words(arguments[1])}" if arguments[1] is not Any else ONE[dict]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "a mapping, see below"
+    if origin not in (typing.Union, types.UnionType):
+        raise TypeError(f"no words for the type {annotation!r}; add them to {__name__}")
     inner = [words(argument, many) for argument in arguments if argument is not type(None)]
     return ", or ".join(inner)
 
@@ -78,7 +101,7 @@ def _bounded(base: Any, metadata: Sequence[Any], many: bool) -> str:
     if typing.get_origin(base) in (list, tuple):
         least, most = _bound(metadata, "min_length"), _bound(metadata, "max_length")
         exact = least is not None and least == most
-        count = f"{COUNTS[least]} " if exact else f"{COUNTS[least]} or more " if least else ""
+        count = f"{_count(least)} " if exact else f"{_count(least)} or more " if least else ""
         return _list(typing.get_args(base), count)
     limits = {name: _bound(metadata, name) for name in ("ge", "gt", "le", "lt")}
     given = {name: f"{value:,}" for name, value in limits.items() if value is not None}
@@ -94,9 +117,12 @@ def _list(items: Sequence[Any], count: str) -> str:
     """Return a list in words; items: the type of each, or one type and an ellipsis."""
     if len(items) == 1 or items[1] is Ellipsis:
         inner = words(items[0], many=True)
-        return f"a list {'with any of' if inner.startswith('`') else 'of'} {count}{inner}"
+        if typing.get_origin(items[0]) is typing.Literal and not count:
+            only, *others = typing.get_args(items[0])
+            return f"a list with any of {inner}" if others else f"`[{_shown(only)}]` or `[]`"
+        return f"a list of {count}{inner}"
     if len(set(items)) == 1:
-        return f"a list of {COUNTS[len(items)]} {words(items[0], many=True)}"
+        return f"a list of {_count(len(items))} {words(items[0], many=True)}"
     return f"a list of {' and '.join(map(words, items))}"
 
 
@@ -110,9 +136,14 @@ def _bound(metadata: Sequence[Any], name: str) -> Any:
     return next((v for one in metadata if (v := getattr(one, name, None)) is not None), None)
 
 
+def _count(number: int) -> str:
+    return COUNTS[number] if number < len(COUNTS) else str(number)
+
+
 def _shown(value: Any) -> str:
-    bare = isinstance(value, str) and SHOWN_BARE.fullmatch(value)
-    return value if bare else json.dumps(value)
+    """Return a value as a config has it, a text in quotes where YAML needs them."""
+    text = isinstance(value, str) and SHOWN_BARE.fullmatch(value)
+    return value if text and yaml_lines.without_quotes(value) == value else json.dumps(value)
 
 
 def _either(values: Sequence[str]) -> str:

@@ -81,6 +81,14 @@ _Loader.add_implicit_resolver(
 )
 
 
+def without_quotes(text: str) -> Any:
+    """Return what a quoted text is in a config without its quotes; itself where that is no YAML."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        return text
+
+
 NO_COLON = "could not find expected ':'"
 INDENT = "begin the line below the first letter of the key or dash that it goes with"
 REMEDIES = {

@@ -145,10 +145,14 @@ def test_a_file_with_another_delimiter_is_read_or_refused_with_the_setting(tmp_p
 
 
 def test_the_former_name_of_the_delimiter_is_refused_with_the_new_one() -> None:
+    place = ("streams", "mine")
     old = {"path": "table.csv", "target": "y", "separator": "semicolon"}
-    (issue,) = component_checks.check_settings(("streams", "mine"), "streams", "table-file", old)
-    assert issue[0] == ("streams", "mine", "separator")
-    assert issue[1].startswith('the setting "separator" is called "delimiter" now; write `","`')
+    (issue,) = component_checks.check_settings(place, "streams", "table-file", old)
+    text = 'the setting "separator" is called "delimiter" now; write `delimiter: ";"`'
+    assert issue == ((*place, "separator"), text)
+    of_series = {"path": "series.csv", "separator": ";"}
+    (issue,) = component_checks.check_settings(place, "streams", "series-file", of_series)
+    assert issue[1].startswith('unknown setting of series-file "separator"')
 
 
 def test_missing_dates_are_noted_also_those_of_the_history(tmp_path: Path) -> None:

@@ -68,10 +68,10 @@ class Settings:
     """The columns that are features. Empty: all columns of numbers that have no other role."""
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must not decrease. It is no
-    feature and orders no rows; it labels the axes of figures, and the changes in tables. Empty: the
-    numbers of the rows in the file do so, from 1, with those of the history."""
+    feature and orders no rows; it labels the axes of figures, and the changes in tables. If empty,
+    row numbers in the file are used, counted from 1 and including `history`."""
     delimiter: Literal[",", ";", "\t"] = ","
-    """Separator of the cells of a CSV file."""
+    """Character between the values of a row."""
     order: Literal["file", "shuffled"] = "file"
     """Order of the rows: as in the file, or another order in each realisation."""
     realisations: Annotated[int, Ge(1)] = 1
@@ -140,7 +140,9 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     UserError, with line and column, if the table does not fit the settings.
     """
     path = Path(raw)
-    features, left_out = _user_columns.features(settings, path)
+    roles = {"target": settings.target, "time": settings.time}
+    roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
+    features, left_out = _user_columns.features(path, settings.delimiter, roles, settings.columns)
     words = [settings.task_column, settings.shift_column, settings.time]
     words += [settings.target] * (settings.kind != "number")
     numbers = features + [settings.target] * (settings.kind == "number")
@@ -153,7 +155,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     parts = _table_tasks.split(path, orders, settings.validation_share, settings.test_share)
     shift = np.tile(_shifts(settings, path, table, members), (settings.realisations, 1))
     rows = _rows(settings, path, table, features)
-    labels, name = _user_columns.labels(settings, path, table)
+    labels, name = _user_columns.labels(settings.time, path, table)
     notes = {
         "left_out": _user_columns.note(left_out, settings.time),
         "gaps": date_gaps.note(labels, name),

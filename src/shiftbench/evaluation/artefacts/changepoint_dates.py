@@ -2,8 +2,8 @@
 
 One row per change and column, for each learner that decides about changes: its most probable
 segmentation in hindsight, for the first realisation and the first seed. time: of the first value
-of the new segment, as in the file; without times, the number of the value or row in the file, from
-1, or of the task where the rows of a table have no order in time.
+of the new segment, as in the file. Without times, the number of the value or row in the file is
+used, counted from 1. If the rows of a table have no order in time, it is the number of the task.
 
 probability: of a change within 3 tasks of this one, as the learner knows it at the end of the
 segment that begins here. before, after: means of the column in the segments before and after the

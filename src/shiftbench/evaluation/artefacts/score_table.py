@@ -55,11 +55,15 @@ def _alike(study: StudyResults) -> str:
     ]
     if not found:
         return ""
-    return f"All seeds have equal scores, so that their intervals say nothing: {listed(found)}. "
+    text = "All seeds give the same scores, so the intervals carry no information, for"
+    return f"{text}: {listed(found)}. "
 
 
 def _are_equal(scores: list[np.ndarray]) -> bool:
-    """Return whether each of several arrays [seed] repeats one number, at least one of them."""
+    """Return whether every metric has the same score for all seeds.
+
+    At least one metric must have two seeds or more.
+    """
     finite = [of_metric[~np.isnan(of_metric)] for of_metric in scores]
     several = any(len(of_metric) > 1 for of_metric in finite)
     return several and all((of_metric == of_metric[:1]).all() for of_metric in finite)
