@@ -125,7 +125,7 @@ def show(options: argparse.Namespace) -> None:
 def _shown(path: Path, name: str) -> list[str]:
     """Describe the method and the study of a name, or the methods with this label.
 
-    UserError if there is none of these.
+    UserError for an unknown name.
     """
     from shiftbench.config import catalogue, config_file, method_labels, result_paths
     from shiftbench.config.compatibility_words import listed

@@ -1,4 +1,4 @@
-"""What a killed writer leaves beside an output is gone after the next attempt at the job."""
+"""The next attempt at a job removes the files that a killed writer left beside its outputs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def features(
 
 
 def note(left_out: Sequence[str], time: str) -> str:
-    """Return a note on the columns that are left out; empty if there are none."""
+    """Return a note on the columns that are left out, or an empty text."""
     if not left_out:
         return ""
     names = ", ".join(f'"{name}"' for name in left_out)

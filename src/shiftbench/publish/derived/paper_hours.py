@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 
 import pandas as pd
 
@@ -31,7 +31,7 @@ def of_studies(published: PublishedResults) -> tuple[list[list[str]], str]:
 
     The lines have the columns `HEAD`. A run that needs several attempts stops at its time limit.
     """
-    runs = list(_runs(published))
+    runs = _runs(published)
     lines = [
         _line(study, [one for one in runs if one.job.study == study])
         for study in dict.fromkeys(one.job.study for one in runs)
@@ -87,16 +87,15 @@ def _difference(found: Interval, shown: Callable[[float], str]) -> str:
     return units.interval(found.mean, found.low, found.high, shown)
 
 
-def _runs(published: PublishedResults) -> Iterator[Planned]:
-    """Yield the runs and warm-ups of the config `paper` with their forecast costs."""
+@cache
+def _runs(published: PublishedResults) -> list[Planned]:
+    """Return the runs and warm-ups of the config `paper` with their forecast costs."""
     config = config_file.load(checkout.CONFIGS / f"{PAPER}.yaml")
     known = records.collect(sorted(published.folder.glob("*/")))
     every = jobs.of_config(config, RESULTS / "none", PAPER)
     # No machine: a page must not depend on the one that derives it.
     cost = plan.costs(every, Estimator(known, machine=""), PAPER)
-    for job in every:
-        if job.rule in LEARNING:
-            yield Planned(job, [], cost[job.outputs[0]])
+    return [Planned(job, [], cost[job.outputs[0]]) for job in every if job.rule in LEARNING]
 
 
 def _line(study: str, runs: list[Planned]) -> list[str]:
