@@ -185,7 +185,7 @@ def _of_form(entry: YamlValue, model: type[BaseModel]) -> Iterator[FileIssue]:
         _read(model, entry.data)
     except ValidationError as error:
         for item in error.errors(include_url=False):
-            if item["type"] == "extra_forbidden":
+            if item["type"] in form_errors.UNKNOWN_KEY:
                 owner: type[BaseModel] = Holds if item["loc"][0] == "holds" else model
                 yield _issue(entry, unknown("key", item["loc"][-1], keys(owner)), *item["loc"])
             else:

@@ -88,7 +88,7 @@ def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any
 def misfit(kind: str, name: str, settings: dict[str, Any], errors: Sequence[Any]) -> str:
     """Return the errors that pydantic finds in one setting of a component in a sentence."""
     setting = str(errors[0]["loc"][0])
-    if errors[0]["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    if errors[0]["type"] in form_errors.UNKNOWN_KEY:
         return _unknown_setting(kind, name, setting, settings.get(setting))
     fits = type_words.of_setting(kind, name, setting)
     return form_errors.of_setting(errors, fits, settings.get(setting))

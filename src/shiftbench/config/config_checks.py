@@ -75,7 +75,7 @@ def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]])
     for item in error.errors(include_url=False):
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
-        if item["type"] == "extra_forbidden":
+        if item["type"] in form_errors.UNKNOWN_KEY:
             known = keys(owner(place))
             new_name = RENAMED.get(str(place[-1]), "")
             message = component_checks.renamed("key", str(place[-1]), new_name)

@@ -13,6 +13,8 @@ MISSING = "this key is missing"
 WHOLE, NUMBER = "should be a whole number, such as 3", "should be a number, such as 0.5"
 TEXT, FLAG = "should be text", "should be true or false"
 LIST, MAPPING = "should be a list, such as [a, b]", "should be a mapping, such as {{key: value}}"
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+"""Types of errors about a key that a model or a dataclass does not have."""
 WORDS = {
     "int_type": WHOLE,
     "int_parsing": WHOLE,
@@ -43,8 +45,7 @@ WORDS = {
     "too_short": "needs at least {min_length} {entries} (it has {actual_length})",
     "too_long": "takes at most {max_length} {entries} (it has {actual_length})",
     "string_too_short": "should have at least {min_length} {characters}",
-    "extra_forbidden": "this key is not known; take it out",
-    "unexpected_keyword_argument": "this key is not known; take it out",
+    **dict.fromkeys(UNKNOWN_KEY, "this key is not known; take it out"),
 }
 """Words for each type of error, with what pydantic's context fills in."""
 OWN = ("finite_number", "int_parsing_size")
@@ -52,7 +53,7 @@ OWN = ("finite_number", "int_parsing_size")
 REMOVE_QUOTES = "; remove the quotes"
 LONGEST = 60
 """Characters of a list or a mapping that a message shows."""
-ALONE = ("too_short", "too_long", "extra_forbidden", "unexpected_keyword_argument")
+ALONE = ("too_short", "too_long", *UNKNOWN_KEY)
 """Types of errors that are not about the value itself."""
 
 
