@@ -6,7 +6,8 @@ finish the work, once and alone. The script prints a line per kill: its time, th
 process was left, the number of runs inside their tasks, how many of these resumed from a
 checkpoint, whether the second `make run` succeeded, and whether all stores and tables equal those
 of the uninterrupted run byte for byte. With --signal SIGTERM or SIGINT, the process group of `make`
-gets that signal once instead, as from a terminal.
+gets that signal once instead, as from a terminal. With --server, only the fork server of the jobs
+gets the signal, and the workflow has to end by itself.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -76,6 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=20, help="number of kills")
     parser.add_argument("--signal", default="SIGKILL", choices=["SIGKILL", "SIGTERM", "SIGINT"])
+    parser.add_argument("--server", action="store_true", help="kill nothing but the fork server")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--cores", type=int, default=2, help="jobs at a time")
     options = parser.parse_args()
@@ -92,7 +95,8 @@ def main() -> None:
         kills: list[Kill] = []
         while len(kills) < options.times:
             moment = drawn.uniform(0, duration)
-            kill = once(repository, command, moment, signal.Signals[options.signal], whole)
+            end = end_server if options.server else partial(end_all, signal.Signals[options.signal])
+            kill = once(repository, command, moment, end, whole)
             if kill is None:
                 continue
             kills.append(kill)
@@ -150,19 +154,21 @@ def once(
     repository: Path,
     command: list[str],
     seconds: float,
-    number: signal.Signals,
+    end: Callable[[subprocess.Popen], float | None],
     whole: dict[str, bytes],
 ) -> Kill | None:
-    """Start without results, send the signal after some seconds, and start again.
+    """Start without results, end the workflow after some seconds, and start again.
 
-    Returns None if the workflow had already ended.
+    Returns None if there was nothing to kill at that moment.
     """
-    shutil.rmtree(repository / "results")
+    shutil.rmtree(repository / "results", ignore_errors=True)
     process = start(repository, command)
     time.sleep(seconds)
     if process.poll() is not None:
         return None
-    gone = end(process, number)
+    gone = end(process)
+    if gone is None:
+        return None
     begun = [path for path, text in logs(repository).items() if is_inside(text)]
     ended = start(repository, command).wait() == 0
     after = logs(repository)
@@ -170,13 +176,12 @@ def once(
     return Kill(seconds, gone, len(begun), resumed, ended, results(repository) == whole)
 
 
-def end(process: subprocess.Popen, number: signal.Signals) -> float:
+def end_all(number: signal.Signals, process: subprocess.Popen) -> float:
     """Kill the process and its children, or send another signal to its group; wait for the end.
 
     Returns the seconds that this took. Raises AssertionError after two minutes.
     """
-    first = psutil.Process(process.pid)
-    everything = [first, *first.children(recursive=True)]
+    everything = family(process)
     began = time.monotonic()
     if number == signal.SIGKILL:
         for one in everything:
@@ -184,6 +189,46 @@ def end(process: subprocess.Popen, number: signal.Signals) -> float:
                 one.kill()
     else:
         os.killpg(process.pid, number)
+    return wait(process, everything, began)
+
+
+def end_server(process: subprocess.Popen) -> float | None:
+    """Kill the server that all jobs are forked from, and wait for the end of the workflow.
+
+    Returns the seconds that this took, or None if there is no server; then all processes are
+    killed. Raises AssertionError after two minutes.
+    """
+    everything = family(process)
+    server = next((one for one in everything if is_server(one)), None)
+    if server is None:
+        end_all(signal.SIGKILL, process)
+        return None
+    began = time.monotonic()
+    server.kill()
+    return wait(process, everything, began)
+
+
+def is_server(process: psutil.Process) -> bool:
+    """Return whether this is the process that `runtime.forkserver_client` starts.
+
+    Its children have the same command line, and come later in the list of `family`.
+    """
+    with suppress(psutil.NoSuchProcess):
+        return "forkserver.serve" in " ".join(process.cmdline())
+    return False
+
+
+def family(process: subprocess.Popen) -> list[psutil.Process]:
+    """Return the process and all that descend from it, parents before their children."""
+    first = psutil.Process(process.pid)
+    return [first, *first.children(recursive=True)]
+
+
+def wait(process: subprocess.Popen, everything: list[psutil.Process], began: float) -> float:
+    """Wait for the end of all these processes; return the seconds since `began`.
+
+    Raises AssertionError after two minutes.
+    """
     _, alive = psutil.wait_procs(everything, timeout=120)
     assert not alive, alive
     process.wait()
