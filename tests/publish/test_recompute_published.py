@@ -85,6 +85,13 @@ def test_all_runs_give_their_scores_again(project, called, capsys):
     assert "different" not in said
 
 
+@pytest.mark.parametrize("options", [("toy", "tuned"), ("toy", "--study", "tuned")])
+def test_several_studies_are_named_at_once_or_one_by_one(project, called, capsys, options):
+    assert verify("--study", *options, "--seed", "1") == 0
+    said = capsys.readouterr().out
+    assert "toy/" in said and "tuned/" in said and "tuned-tuning/" not in said
+
+
 def test_runs_are_those_of_the_settings_that_the_published_trials_chose(project, called, capsys):
     place = "choices/digits/filter.json"
     assert verify("--study", "tuned", "--sample", "100%") == 0

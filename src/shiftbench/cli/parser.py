@@ -190,6 +190,7 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
         "--config",
         type=_file,
         nargs="+",
+        action="extend",
         default=[],
         help="files of configs that are not in config/",
     )
@@ -198,6 +199,7 @@ def _add_site(verbs: argparse._SubParsersAction) -> None:
         dest="crates",
         type=Path,
         nargs="+",
+        action="extend",
         default=[],
         metavar="CRATE",
         help="crates of others, checked and compared with ours in a leaderboard",
@@ -222,7 +224,10 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
     _add_trust(checking)
     checking.add_argument("--table", action="store_true", help="show all that is not identical")
     checking.add_argument(
-        "--study", nargs="+", help="of published results, recompute runs of these studies only"
+        "--study",
+        nargs="+",
+        action="extend",
+        help="of published results, recompute runs of these studies only",
     )
     checking.add_argument(
         "--record", action="store_true", help="write what was found into their provenance"
