@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
 from shiftbench.core.errors import UserError
@@ -333,3 +334,11 @@ def test_other_studies_are_refused():
 def test_what_a_method_keeps_is_that_of_a_seed_that_has_not_failed():
     assert continual_table._kept(np.array([np.nan, 40.0, 40.0])) == 40
     assert continual_table._kept(np.array([np.nan, np.nan])) == ""
+
+
+@pytest.mark.parametrize(("number", "rows"), [(1, [1]), (6, [6]), (7, [4, 3]), (8, [4, 4])])
+def test_rows_of_panels_have_nearly_equal_length(number: int, rows: list[int]) -> None:
+    axes = _continual.panels(Figure().subfigures(), number)
+    places = [one.get_subplotspec().rowspan.start for one in axes]
+    assert [places.count(row) for row in range(max(places) + 1)] == rows
+    assert _continual.rows(number) == len(rows)

@@ -7,6 +7,7 @@ scratch. For these the artefacts show the score of each task right after it was 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ SOURCE = "eschenhagen2019vogn"
 FROM_SCRATCH = "acc_from_scratch"
 """Name in paper_numbers.yaml of the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
-"""Number of small panels side by side."""
+"""Number of small panels side by side, at most."""
 
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
 """Style of published numbers."""
@@ -163,11 +164,15 @@ def scale(axes: Axes, letter: Literal["x", "y"], values: Iterable[float], space:
     set_ticks(marks, [f"{tick:g}" for tick in marks])
 
 
+def rows(number: int) -> int:
+    """Return the number of rows that a number of panels needs, with at most `COLUMNS` in each."""
+    return math.ceil(number / COLUMNS)
+
+
 def panels(block: SubFigure, number: int) -> list[Axes]:
-    """Return a number of small panels on common axes, in rows of at most `COLUMNS`."""
-    columns = min(number, COLUMNS)
-    rows = -(-number // columns)
-    grid = block.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    """Return a number of small panels on common axes, in rows of nearly equal length."""
+    columns = math.ceil(number / rows(number))
+    grid = block.subplots(rows(number), columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in grid[number:]:
         axes.remove()
     for axes in grid[max(0, number - columns) : number]:

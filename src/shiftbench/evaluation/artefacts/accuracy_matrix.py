@@ -28,7 +28,7 @@ NUMBERED = 6
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream with a map per learner. Raises UserError without accuracies."""
     _continual.check(study, "accuracy-matrix")
-    rows = -(-len(study.learners) // _continual.COLUMNS)
+    rows = _continual.rows(len(study.learners))
     figure = figure_style.figure(
         (0.35 + 2.0 * rows) * len(study.streams), caption(study), study.basis()
     )
@@ -58,7 +58,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     block.supxlabel("judged on task", size=9)
     block.supylabel("after task", size=9)
     scale = block.colorbar(image, ax=panels, shrink=0.8, pad=0.01, aspect=30)
-    rows = -(-len(panels) // _continual.COLUMNS)
+    rows = _continual.rows(len(panels))
     ticks = _continual.ticks(low, high, space=0.15 / rows)
     scale.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     scale.set_label("accuracy (%)")

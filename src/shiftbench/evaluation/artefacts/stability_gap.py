@@ -30,7 +30,7 @@ PERCENT = (0.0, 100.0)
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
     _continual.check(study, "stability-gap", ("accuracy", GAP))
-    rows = -(-len(study.learners) // _continual.COLUMNS)
+    rows = _continual.rows(len(study.learners))
     height = 0.75 + 1.5 * rows
     canvas = figure_style.figure(height * len(study.streams), caption(study), study.basis())
     for stream, block in _continual.blocks(canvas, study):
@@ -83,8 +83,9 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         _entitle(axes, study.label(name), study.score(stream, name, GAP), colour)
     panels[0].set_ylim(0, 100)
     block.supxlabel("tasks learnt", size=9)
-    for axes in panels[:: _continual.COLUMNS]:
-        axes.set_ylabel("accuracy on\nearlier tasks (%)")
+    for axes in panels:
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("accuracy on\nearlier tasks (%)")
 
 
 def _positions(t: int, values: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ TITLE, FITTING = 8.5, 16
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
     _continual.check(study, "tasks-learnt")
-    rows = -(-len(study.learners) // _continual.COLUMNS)
+    rows = _continual.rows(len(study.learners))
     height = 0.35 + 1.45 * rows
     figure = figure_style.figure(height * len(study.streams), caption(study), study.basis())
     for stream, block in _continual.blocks(figure, study):
