@@ -17,7 +17,7 @@ DIMENSIONS = tidy_files.DIMENSIONS
 
 
 def of_tree(tree: xr.DataTree) -> xr.Dataset:
-    """Return score, score_by_task and status of a study's scores.zarr.zip."""
+    """Return score, score_by_task and status of a study's cube, or source data."""
     scores = tree["scores"]
     assert isinstance(scores, xr.DataTree)
     return _described(scores.to_dataset(inherit=False))

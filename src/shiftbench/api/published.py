@@ -17,7 +17,8 @@ from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import tidy_files
 
-CUBE, TABLE = result_paths.SCORES, result_paths.SCORE_TABLE
+CUBES, TABLE = (result_paths.SCORES, result_paths.SOURCE_DATA), result_paths.SCORE_TABLE
+"""Stores of a study with its scores by task, in results of a run and in published ones."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,9 @@ class Results:
         Returns
         -------
         xarray.Dataset
-            `score` [stream, learner, metric, seed] and `status` [stream, learner, seed]; in results
-            of a run `score_by_task` [..., task] as well, which is not published.
+            `score` [stream, learner, metric, seed] and `status` [stream, learner, seed];
+            `score_by_task` [..., task] as well in results of a run, and in published ones if the
+            study's source data are published.
 
         Raises
         ------
@@ -69,8 +71,8 @@ class Results:
             For a name that is not among `studies`, and for a damaged file.
         """
         refuse_unknown("study", text("name", name), self.studies)
-        cube = result_paths.study(self.folder, name) / CUBE
-        if cube.is_file():
+        study = result_paths.study(self.folder, name)
+        for cube in (path for one in CUBES if (path := study / one).is_file()):
             tree = zarr_zip.read_tree(cube)
             if "scores" not in tree.children:
                 raise UserError(f"{cube} is not a store of scores; restore it")

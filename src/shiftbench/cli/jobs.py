@@ -174,20 +174,12 @@ def _scores(spec: Spec, options: argparse.Namespace) -> None:
 
 def _artefact(spec: Spec, options: argparse.Namespace) -> None:
     """Make one figure (STEM.svg and STEM.png) or table (STEM.csv and STEM.md)."""
-    from shiftbench.config import components
-    from shiftbench.evaluation import figure_style, table_files
+    from shiftbench.evaluation import artefact_files
     from shiftbench.evaluation.scoring import results
 
     *streams, scores, summary = options.input
-    stem = _stem(options)
     study = results.load(spec, scores, summary, streams)
-    module = components.load("artefacts", spec["artefact"])
-    if hasattr(module, "draw"):
-        figure_style.save(module.draw(study), stem, module.caption(study))
-    else:
-        table = module.tabulate(study)
-        shown = module.shown(table) if hasattr(module, "shown") else None
-        table_files.save(table, stem, module.caption(study), shown)
+    artefact_files.save(spec["artefact"], study, _stem(options))
     if options.first and (calibrated := study.calibration()):  # once a study
         print(f"{spec['study']}: {calibrated}.")
 

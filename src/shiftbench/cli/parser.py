@@ -172,6 +172,11 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing.add_argument(
         "--dry-run", action="store_true", help="print what would be done, and change nothing"
     )
+    publishing.add_argument(
+        "--source-data",
+        action="store_true",
+        help="also publish the arrays that figures are drawn from, up to 10 MB a study",
+    )
     _add_config(publishing)
 
 

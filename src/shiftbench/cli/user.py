@@ -191,11 +191,18 @@ def publish(options: argparse.Namespace) -> None:
     if not options.results.is_dir():
         raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
+    is_copy = result_files.is_published(options.results)
+    if options.source_data and (is_copy or destination is not None):
+        raise UserError(
+            "--source-data: only results of a run that are copied to a folder get source data;"
+            " leave it out"
+        )
     if destination is None:
         target = study_copy.target_of(options.results, options.to)
-        is_copy = result_files.is_published(options.results)
         plan = None if is_copy else config_file.load(config_of(options))
-        done = study_copy.publish(ResultsFolder(options.results, plan), target, options.dry_run)
+        done = study_copy.publish(
+            ResultsFolder(options.results, plan), target, options.dry_run, options.source_data
+        )
         for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-from shiftbench.config import components, jobs, result_paths, specs
+from shiftbench.config import jobs, result_paths, specs
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import atomic_files
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation import table_files
+from shiftbench.evaluation import artefact_files
 from shiftbench.evaluation.scoring import results, summarise, tidy, tuning_choice
 from shiftbench.publish import crate_files, result_files, store_checks, verify
 from shiftbench.publish.crate_plan import PlannedCrate
@@ -97,10 +97,7 @@ def _other_tables(crate: PlannedCrate, study: str, cube: xr.DataTree, ours: Path
             continue
         spec = specs.artefact(crate.plan, study, artefact)
         made = results.load(spec, ours / result_paths.SCORES, ours / result_paths.SUMMARY, streams)
-        module = components.load("artefacts", artefact)
-        table = module.tabulate(made)
-        shown = module.shown(table) if hasattr(module, "shown") else None
-        table_files.save(table, ours / "tables" / artefact, module.caption(made), shown)
+        artefact_files.save(artefact, made, ours / "tables" / artefact)
         for name in (f"tables/{artefact}.csv", f"tables/{artefact}.md"):
             theirs = result_files.study_folder(crate.folder, study) / name
             if _rows(ours / name, crate) != _rows(theirs, crate):

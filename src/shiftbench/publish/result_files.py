@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.config import result_paths
+from shiftbench.core import atomic_files
 from shiftbench.data.store import checksum
 from shiftbench.publish import store_metadata
 
@@ -70,6 +71,19 @@ def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
 def checksums(files: dict[str, Path]) -> str:
     """Return the lines of sha256sum for files by name."""
     return "".join(checksum.line(name, path) for name, path in sorted(files.items()))
+
+
+def update_checksums(folder: Path, names: list[str]) -> None:
+    """Write the checksums of files in the published list of a folder; other lines stay.
+
+    Names of files that are gone are taken off the list.
+    """
+    listed = folder / CHECKSUMS
+    lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = {line.rstrip("\n").partition("  ")[2]: line for line in lines}
+    new = {name: checksum.line(name, folder / name) for name in names if (folder / name).exists()}
+    others = {name: line for name, line in kept.items() if name not in names}
+    atomic_files.write(listed, "".join(line for _, line in sorted((others | new).items())))
 
 
 def origins(results: Path) -> list[dict[str, Any]]:

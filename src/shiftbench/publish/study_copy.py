@@ -16,12 +16,14 @@ from typing import Any
 from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
 from shiftbench.forecast import records
-from shiftbench.publish import result_files
+from shiftbench.publish import result_files, source_data
 from shiftbench.publish.result_files import PROVENANCE
 from shiftbench.publish.results_folder import ResultsFolder
 
 
-def publish(results: ResultsFolder, target: Path, dry_run: bool = False) -> dict[str, str]:
+def publish(
+    results: ResultsFolder, target: Path, dry_run: bool = False, with_source: bool = False
+) -> dict[str, str]:
     """Copy the finished studies of a folder of results, and their overview.
 
     Parameters
@@ -32,11 +34,14 @@ def publish(results: ResultsFolder, target: Path, dry_run: bool = False) -> dict
         The folder to copy them to.
     dry_run
         Write nothing.
+    with_source
+        Publish source data of each study as well, if they are not too large.
 
     Returns
     -------
     dict
-        For each study "published", "unchanged", or "left out" with the file that it lacks.
+        For each study "published" or "unchanged", with what is said of its source data, or "left
+        out" with the file that it lacks.
 
     Raises
     ------
@@ -61,6 +66,8 @@ def publish(results: ResultsFolder, target: Path, dry_run: bool = False) -> dict
     for name in [] if dry_run else names:
         _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
     done = {name: "published" if name in new else "unchanged" for name in names}
+    for name in {*names} - {result_files.OVERVIEW} if with_source and not dry_run else ():
+        done[name] += _write_source(folder, name, result_files.study_folder(target, name))
     left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
     return dict(sorted((done | left_out).items()))
 
@@ -99,6 +106,7 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
 
 def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) -> None:
     files = result_files.of_study(results.folder, study)
+    files |= source_data.of_study(result_files.study_folder(results.folder, study))
     place = result_files.study_folder(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
@@ -111,6 +119,17 @@ def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) 
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
+
+
+def _write_source(results: Path, study: str, target: Path) -> str:
+    """Write the source data of a study with their checksum, and say so, or why they are left out.
+
+    target: the published folder of the study.
+    """
+    kept = source_data.write(results, study, target / source_data.FILE)
+    result_files.update_checksums(target, [source_data.FILE])
+    megabytes = source_data.LARGEST_FILE // 10**6
+    return ", with source data" if kept else f"; its source data have more than {megabytes} MB"
 
 
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:

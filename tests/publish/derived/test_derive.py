@@ -154,7 +154,7 @@ def test_a_claim_newer_than_the_scores_waits_for_them() -> None:
 def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("new")
     listed = tmp_path / result_files.CHECKSUMS
-    listed.write_text("0  a.csv\n1  b.csv\n")
-    derive._write_checksums(tmp_path, ["a.csv"])
+    listed.write_text("0  a.csv\n1  b.csv\n2  gone.csv\n")
+    result_files.update_checksums(tmp_path, ["a.csv", "gone.csv"])
     digest = hashlib.sha256(b"new").hexdigest()
     assert listed.read_text() == f"{digest}  a.csv\n1  b.csv\n"

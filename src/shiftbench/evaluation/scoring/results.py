@@ -212,6 +212,16 @@ def load(
     stores = {
         Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read_any(path) for path in streams
     }
+    return of_spec(spec, zarr_groups.Groups(scores), summary_files.read(summary), stores)
+
+
+def of_spec(
+    spec: Mapping[str, Any],
+    scores: ScoreSets,
+    summary: pd.DataFrame,
+    streams: Mapping[str, Any],
+) -> StudyResults:
+    """Return the results of a study from what its files hold. spec: as of `load`."""
     return StudyResults(
         name=spec["study"],
         title=spec["title"],
@@ -227,9 +237,9 @@ def load(
         claims=[claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),
-        scores=zarr_groups.Groups(scores),
-        summary=summary_files.read(summary),
-        streams=stores,
+        scores=scores,
+        summary=summary,
+        streams=streams,
     )
 
 

@@ -1,7 +1,7 @@
 """Derive all committed files that need no training, and compare them with the committed ones.
 
-In order of dependence: tables of published studies, ledger, ranks and costs, the config reference
-and schema, and the sentences and tables of pages.
+In order of dependence: tables of published studies, and figures of those with source data; ledger,
+ranks and costs; the config reference and schema; the sentences and tables of pages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ from shiftbench.config import claims, config_file, json_schema, reference, specs
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.result_paths import ALL_PUBLISHED, STUDIES
 from shiftbench.core import atomic_files, checkout
-from shiftbench.data.store import checksum
 from shiftbench.evaluation.overview import ledger
 from shiftbench.publish import result_files
-from shiftbench.publish.derived import pages, published, tables
+from shiftbench.publish.derived import pages, published, study_figures, tables
 from shiftbench.publish.derived.evidence import PublishedResults
 from shiftbench.publish.results_folder import ResultsFolder
 
@@ -34,7 +33,7 @@ def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[st
     """Derive everything in a checkout, in place; return the statements of prose that do not hold.
 
     of_studies: derive the tables of studies too, which takes most of the time; figures: draw ledger
-    and ranks.
+    and ranks, and make what the source data of studies give.
     """
     folder = root / ALL_PUBLISHED
     for studies in sorted(folder.glob(f"*/{STUDIES}")):
@@ -47,7 +46,7 @@ def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[st
 
 def update(root: Path) -> list[str]:
     """Derive everything in place, unless published inputs changed; return the problems."""
-    return list(_changed_inputs(root, derived=tables.FROM_SCORES)) or derive(root)
+    return list(_changed_inputs(root, of_studies=True, figures=True)) or derive(root)
 
 
 def check(root: Path, of_studies: bool = True, figures: bool = False) -> list[str]:
@@ -55,7 +54,7 @@ def check(root: Path, of_studies: bool = True, figures: bool = False) -> list[st
 
     of_studies, figures: as of `derive`.
     """
-    changed = list(_changed_inputs(root, derived=tables.FROM_SCORES if of_studies else ()))
+    changed = list(_changed_inputs(root, of_studies, figures))
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch)
         _link(root.resolve(), copy, of_studies)
@@ -72,7 +71,7 @@ def _link(root: Path, copy: Path, of_studies: bool) -> None:
 
     of_studies: files of studies may be replaced; if not, their folder is a single link.
     """
-    ignored = shutil.ignore_patterns("*.png", "*.svg", *([] if of_studies else [STUDIES]))
+    ignored = shutil.ignore_patterns(*([] if of_studies else [STUDIES]))
     for name in ("config", "docs", str(ALL_PUBLISHED)):
         shutil.copytree(root / name, copy / name, ignore=ignored, copy_function=os.symlink)
     for folder in [] if of_studies else (root / ALL_PUBLISHED).glob(f"*/{STUDIES}"):
@@ -88,7 +87,10 @@ def _derive_config(results: Path, of_studies: bool, figures: bool) -> None:
     plan = config_file.load(file)
     for study in sorted((results / STUDIES).iterdir()) if of_studies else ():
         if study.name in plan.studies:
-            _write_checksums(study, tables.derive(study, plan, study))
+            names = tables.derive(study, plan, study)
+            if figures:
+                names += study_figures.derive(study, plan, study, tables.FROM_SCORES)
+            result_files.update_checksums(study, names)
     if overview.is_dir():
         spec = specs.ledger(plan, results.name)
         claim_tables = {
@@ -96,7 +98,7 @@ def _derive_config(results: Path, of_studies: bool, figures: bool) -> None:
             for study in spec["studies"]
         }
         files = ledger.write(overview / "ledger", spec["claims"], claim_tables, figures)
-        _write_checksums(overview, [path.name for path in files])
+        result_files.update_checksums(overview, [path.name for path in files])
 
 
 def _library() -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
@@ -108,22 +110,14 @@ def _library() -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
     return rows, labels, bounds
 
 
-def _write_checksums(folder: Path, names: list[str]) -> None:
-    """Write the checksums of derived files to SHA256SUMS; the lines of all others stay."""
-    listed = folder / result_files.CHECKSUMS
-    lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = {line.rstrip("\n").partition("  ")[2]: line for line in lines}
-    new = {name: checksum.line(name, folder / name) for name in names}
-    text = "".join(line for _, line in sorted((kept | new).items()))
-    atomic_files.write(listed, text)
-
-
-def _changed_inputs(root: Path, derived: Collection[str]) -> Iterator[str]:
-    """Yield the published files whose checksum changed since, except derived tables."""
+def _changed_inputs(root: Path, of_studies: bool, figures: bool) -> Iterator[str]:
+    """Yield the published files whose checksum changed since, but those that `derive` makes."""
     for results in sorted((root / ALL_PUBLISHED).glob("*/")):
         for part in result_files.parts(results):
             for path in ResultsFolder(results).changed(part):
-                if part != result_files.OVERVIEW and path.stem not in derived:
+                of_scores = of_studies and path.stem in tables.FROM_SCORES
+                of_data = of_studies and figures and study_figures.is_derived(path)
+                if part != result_files.OVERVIEW and not of_scores and not of_data:
                     yield (
                         f"{path.relative_to(root)}: changed since it was published; restore it"
                         " with git, or publish the study again"

@@ -1,7 +1,7 @@
 """Derive tables of a published study again from the scores that are committed with it.
 
-The cube of scores and the runs are not committed, so only tables that need nothing but scores by
-seed can be derived; `NEEDS_RUNS` names the others, with the reason.
+Most studies have no source data, so only tables that need nothing but scores by seed can be derived
+for all of them; `NEEDS_RUNS` names the others, with the reason.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from shiftbench.config import components, paper_training, result_paths, specs, tuning
+from shiftbench.config import paper_training, result_paths, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
-from shiftbench.evaluation import table_files
+from shiftbench.evaluation import artefact_files
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import results, summary_files, tidy_files
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -99,11 +99,7 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
         else xr.Dataset()
     )
     for name in names:
-        results_of = _results(study, config, name, of_study)
-        module = components.load("artefacts", name)
-        table = module.tabulate(results_of)
-        readable = module.shown(table) if hasattr(module, "shown") else None
-        table_files.save(table, target / "tables" / name, module.caption(results_of), readable)
+        artefact_files.save(name, _results(study, config, name, of_study), target / "tables" / name)
     return [f"tables/{name}.{kind}" for name in names for kind in ("csv", "md")]
 
 
