@@ -18,6 +18,7 @@ from shiftbench.config import result_paths
 from shiftbench.data.store import zarr_groups, zarr_zip
 from shiftbench.evaluation.scoring import results, summary_files
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.publish import licences
 
 FILE = result_paths.SOURCE_DATA
 LARGEST_FILE = 10_000_000
@@ -58,19 +59,28 @@ def of_study(folder: Path) -> dict[str, Path]:
     return {FILE: folder / FILE} if (folder / FILE).exists() else {}
 
 
-def write(results: Path, study: str, target: Path) -> bool:
-    """Write the source data of a study of a folder of results, and return whether they are kept.
+def write(results: Path, study: str, target: Path) -> str:
+    """Write the source data of a study of a folder of results.
 
-    A file of more than `LARGEST_FILE` bytes is removed again.
+    Returns why there are none, or nothing if there are: the file would be larger than
+    `LARGEST_FILE`, or the licence of the data may forbid it. An older file is removed then.
     """
+    target.unlink(missing_ok=True)
     cube = zarr_zip.read_tree(result_paths.study(results, study) / result_paths.SCORES)
     names = cube.children["scores"].coords["stream"].values.tolist()
     streams = {name: zarr_zip.read_any(result_paths.stream(results, name)) for name in names}
+    closed = [name for name, stream in streams.items() if not licences.is_open(_licence(stream))]
+    if closed:
+        return f"the licence of the data of {closed[0]} is not known to be open"
     zarr_zip.write(xr.DataTree.from_dict(dict(_groups(cube, streams))), target)
-    kept = target.stat().st_size <= LARGEST_FILE
-    if not kept:
-        target.unlink()
-    return kept
+    if target.stat().st_size <= LARGEST_FILE:
+        return ""
+    target.unlink()
+    return f"they have more than {LARGEST_FILE // 10**6} MB"
+
+
+def _licence(stream: xr.Dataset | xr.DataTree) -> str:
+    return stream.attrs.get("licence", "")
 
 
 def _groups(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.config import result_paths
+from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.forecast import records
 from shiftbench.publish import result_files, source_data
@@ -35,7 +36,7 @@ def publish(
     dry_run
         Write nothing.
     with_source
-        Publish source data of each study as well, if they are not too large.
+        Publish source data of each study as well, but not of trials, see `source_data.write`.
 
     Returns
     -------
@@ -66,8 +67,9 @@ def publish(
     for name in [] if dry_run else names:
         _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
     done = {name: "published" if name in new else "unchanged" for name in names}
-    for name in {*names} - {result_files.OVERVIEW} if with_source and not dry_run else ():
-        done[name] += _write_source(folder, name, result_files.study_folder(target, name))
+    for name in names if with_source and not dry_run else ():
+        if name != result_files.OVERVIEW and not name.endswith(TRIALS):
+            done[name] += _write_source(folder, name, result_files.study_folder(target, name))
     left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
     return dict(sorted((done | left_out).items()))
 
@@ -126,10 +128,9 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 
     target: the published folder of the study.
     """
-    kept = source_data.write(results, study, target / source_data.FILE)
+    reason = source_data.write(results, study, target / source_data.FILE)
     result_files.update_checksums(target, [source_data.FILE])
-    megabytes = source_data.LARGEST_FILE // 10**6
-    return ", with source data" if kept else f"; its source data have more than {megabytes} MB"
+    return f", without source data: {reason}" if reason else ", with source data"
 
 
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:

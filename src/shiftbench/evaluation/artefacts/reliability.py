@@ -75,7 +75,7 @@ def _row_sets(study: StudyResults, stream: str) -> list[_RowSet]:
 
 def _draw_block(block: SubFigure, study: StudyResults, each: _RowSet, lines: int) -> None:
     """Draw the curves, each above its counts, from the smallest possible confidence on."""
-    columns = min(COLUMNS, len(each.rows))
+    columns = math.ceil(len(each.rows) / lines)
     heights = [3, 1] * lines
     panels = block.subplots(2 * lines, columns, squeeze=False, sharex=True, height_ratios=heights)
     least = 1 / max(rows.probability.shape[1] for rows in each.rows.values())
