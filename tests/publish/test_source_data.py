@@ -124,7 +124,18 @@ def test_scores_by_task_are_published_with_them(published):
 def test_larger_files_are_left_out_by_name(published, monkeypatch, capsys):
     monkeypatch.setattr(source_data, "LARGEST_FILE", 1000)
     assert main.main(["publish", "results/small", "--source-data"]) == 0
-    assert "toy: unchanged; its source data have more than" in capsys.readouterr().out
+    assert (
+        "toy: unchanged, without source data: they have more than 0 MB" in capsys.readouterr().out
+    )
+    assert not (published / "studies/toy" / source_data.FILE).exists()
+    assert ResultsFolder(published).changed("toy") == []
+
+
+def test_data_without_an_open_licence_are_left_out(published, monkeypatch, capsys):
+    monkeypatch.setattr(source_data, "_licence", lambda stream: "not stated")
+    assert main.main(["publish", "results/small", "--source-data"]) == 0
+    said = "toy: unchanged, without source data: the licence of the data of steps is not known"
+    assert said in capsys.readouterr().out
     assert not (published / "studies/toy" / source_data.FILE).exists()
     assert ResultsFolder(published).changed("toy") == []
 
