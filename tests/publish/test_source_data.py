@@ -154,3 +154,8 @@ def test_nothing_is_written_on_a_dry_run(published, capsys):
     assert main.main(["publish", "results/small", "--source-data", "--dry-run"]) == 0
     assert "toy: published (dry run)" in capsys.readouterr().out
     assert not published.exists()
+
+
+def test_a_crate_of_published_results_may_have_source_data(published, capsys):
+    assert main.main(["crate", str(published), "--to", "crate"]) == 0
+    assert main.main(["verify", "crate"]) == 6, "a crate without runs cannot be computed again"

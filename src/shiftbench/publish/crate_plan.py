@@ -48,6 +48,8 @@ PATHS = ("from", yaml_lines.FOLDER, COMPONENTS)
 """Keys of a config that name further files or folders to read."""
 CODE = ("config/", *(f"{folder}/" for folder in FOLDERS))
 """Folders of a crate in which any file may be."""
+OPTIONAL = (records.TABLE, result_paths.SOURCE_DATA)
+"""Published files of a study that a crate need not have."""
 
 
 class CratedRun(NamedTuple):
@@ -211,7 +213,7 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
         of_copy = (result_files.CHECKSUMS, result_files.PROVENANCE)
         group = optional if part == result_files.OVERVIEW else needed
         group |= {(folder / name).as_posix() for name in (*names, *of_copy)}
-        optional.add((folder / records.TABLE).as_posix())
+        optional |= {(folder / name).as_posix() for name in OPTIONAL}
     for job in results.jobs if has_runs else ():
         if job.rule in ("run_learner", "warm_up"):
             group = needed if job.rule == "run_learner" else optional
