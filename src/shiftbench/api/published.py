@@ -72,10 +72,11 @@ class Results:
         """
         refuse_unknown("study", text("name", name), self.studies)
         study = result_paths.study(self.folder, name)
-        for cube in (path for one in CUBES if (path := study / one).is_file()):
-            tree = zarr_zip.read_tree(cube)
+        cubes = [path for one in CUBES if (path := study / one).is_file()]
+        if cubes:
+            tree = zarr_zip.read_tree(cubes[0])
             if "scores" not in tree.children:
-                raise UserError(f"{cube} is not a store of scores; restore it")
+                raise UserError(f"{cubes[0]} is not a store of scores; restore it")
             return _labelled_scores.of_tree(tree)
         return _labelled_scores.of_table(self._table(name), name)
 
