@@ -175,7 +175,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing.add_argument(
         "--source-data",
         action="store_true",
-        help="also publish the arrays that figures are drawn from, up to 10 MB a study",
+        help="also publish the arrays that figures are drawn from, up to 20 MB a study",
     )
     _add_config(publishing)
 

@@ -21,7 +21,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.publish import licences
 
 FILE = result_paths.SOURCE_DATA
-LARGEST_FILE = 10_000_000
+LARGEST_FILE = 20_000_000
 """Bytes of the largest file that is kept, since git keeps every version of it."""
 LARGEST_ARRAY = 200_000
 """Bytes of the largest array of a stream that is kept: there is no room for all images."""
