@@ -87,3 +87,16 @@ def test_it_publishes_to_no_folder_with_other_files(results: Path, tmp_path: Pat
 def test_an_address_without_its_colon_is_no_folder(address) -> None:
     with pytest.raises(UserError, match="zenodo: with a colon"):
         upload.target_of(address)
+
+
+def test_costs_are_replaced_once_they_are_of_other_runs(made: Path, tmp_path: Path) -> None:
+    results = ResultsFolder(made / "results/small", config_file.load(made / "config/small.yaml"))
+    study_copy.publish(results, tmp_path / "small")
+    table = tmp_path / "small/studies/toy/costs.csv"
+    first = pd.read_csv(table)
+    first.assign(cpu=1.0).to_csv(table, index=False)
+    study_copy.publish(results, tmp_path / "small")
+    assert (pd.read_csv(table)["cpu"] == 1.0).all(), "they are of the same runs"
+    first.assign(cpu=1.0, alike="older settings").to_csv(table, index=False)
+    assert study_copy.publish(results, tmp_path / "small")["toy"] == "unchanged"
+    assert pd.read_csv(table).equals(first)

@@ -53,7 +53,7 @@ def collect(results: Iterable[Path]) -> list[Record]:
             path for kind in KINDS for path in folder.glob(f"{kind}/**/*{result_paths.COST}")
         )
         for table in sorted(folder.glob(f"{result_paths.STUDIES}/*/{TABLE}")):
-            found += _published(table)
+            found += of_table(table)
     return found
 
 
@@ -129,7 +129,8 @@ def _spec(store: Path) -> dict[str, Any]:
         return spec_files.parsed(json.loads(archive.read("zarr.json"))["attributes"]["spec"])
 
 
-def _published(table: Path) -> Iterator[Record]:
+def of_table(table: Path) -> Iterator[Record]:
+    """Yield the records of a published table, up to the first that cannot be read."""
     try:
         with table.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

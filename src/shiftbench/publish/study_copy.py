@@ -134,10 +134,16 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 
 
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
-    """Write the cost of each run, from which `plan` estimates, unless costs are there already."""
+    """Write the cost of each run, from which `plan` estimates.
+
+    Costs that are there already stay if they are of the same kinds of runs.
+    """
     kinds = (result_files.RUNS, result_files.WARM_UPS)
     costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))
-    if costs and not target.exists():
+    kinds_of_runs, known = (
+        {one.alike for one in each} for each in (costs, records.of_table(target))
+    )
+    if costs and kinds_of_runs != known:
         records.write(target, costs)
 
 
