@@ -7,7 +7,7 @@ process was left, the number of runs inside their tasks, how many of these resum
 checkpoint, whether the second `make run` succeeded, and whether all stores and tables equal those
 of the uninterrupted run byte for byte. With --signal SIGTERM or SIGINT, the process group of `make`
 gets that signal once instead, as from a terminal. With --server, only the fork server of the jobs
-gets the signal, and the workflow has to end by itself.
+gets SIGKILL, and the workflow has to end by itself.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--cores", type=int, default=2, help="jobs at a time")
     options = parser.parse_args()
+    if options.server and options.signal != "SIGKILL":
+        parser.error("--server takes no --signal: the server blocks all signals but SIGKILL")
     drawn = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         repository = copy(Path(folder, "repository"))
@@ -93,9 +95,9 @@ def main() -> None:
         print(f"undisturbed: {duration:.1f} s, {len(whole)} files; random seed {options.seed}")
         print("kill      at   gone after  inside  resumed  ended  identical", flush=True)
         kills: list[Kill] = []
+        end = end_server if options.server else partial(end_all, signal.Signals[options.signal])
         while len(kills) < options.times:
             moment = drawn.uniform(0, duration)
-            end = end_server if options.server else partial(end_all, signal.Signals[options.signal])
             kill = once(repository, command, moment, end, whole)
             if kill is None:
                 continue

@@ -11,7 +11,7 @@ import shiftbench as sb
 from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.data.store import zarr_zip
-from shiftbench.publish import result_files, source_data
+from shiftbench.publish import licences, result_files, source_data
 from shiftbench.publish.derived import study_figures
 from shiftbench.publish.results_folder import ResultsFolder
 from tests import job_calls
@@ -132,7 +132,7 @@ def test_larger_files_are_left_out_by_name(published, monkeypatch, capsys):
 
 
 def test_data_without_an_open_licence_are_left_out(published, monkeypatch, capsys):
-    monkeypatch.setattr(source_data, "_licence", lambda stream: "not stated")
+    monkeypatch.setattr(licences, "is_open", lambda licence: False)
     assert main.main(["publish", "results/small", "--source-data"]) == 0
     said = "toy: unchanged, without source data: the licence of the data of steps is not known"
     assert said in capsys.readouterr().out

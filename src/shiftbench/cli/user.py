@@ -194,8 +194,8 @@ def publish(options: argparse.Namespace) -> None:
     is_copy = result_files.is_published(options.results)
     if options.source_data and (is_copy or destination is not None):
         raise UserError(
-            "--source-data: only results of a run that are copied to a folder get source data;"
-            " leave it out"
+            "--source-data: only results of a run get source data, and only where they are copied"
+            " to a folder; remove the option"
         )
     if destination is None:
         target = study_copy.target_of(options.results, options.to)

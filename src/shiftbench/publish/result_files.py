@@ -53,6 +53,15 @@ def of_study(results: Path, study: str) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in sorted(visible)}
 
 
+def source_data(folder: Path) -> dict[str, Path]:
+    """Return the file with the source data of a published study, by name; empty without one.
+
+    folder: the study's.
+    """
+    path = folder / result_paths.SOURCE_DATA
+    return {path.name: path} if path.exists() else {}
+
+
 def times(costs: list[dict[str, Any]]) -> dict[str, str]:
     """Return the first start and last end of jobs; empty if one was not recorded."""
     if not costs or not all("started" in cost and "ended" in cost for cost in costs):

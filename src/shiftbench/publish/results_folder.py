@@ -13,7 +13,7 @@ from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
-from shiftbench.publish import crate_files, result_files, source_data, store_metadata
+from shiftbench.publish import crate_files, result_files, store_metadata
 from shiftbench.publish.result_files import OVERVIEW, RUNS, WARM_UPS
 
 
@@ -148,7 +148,7 @@ class ResultsFolder:
         ]
         listed = folder / result_files.CHECKSUMS
         if listed.exists():
-            files = result_files.of_study(self.folder, study) | source_data.of_study(folder)
+            files = result_files.of_study(self.folder, study) | result_files.source_data(folder)
             now = result_files.checksums(files).splitlines()
             then = listed.read_text(encoding="utf-8").splitlines()
             names = {text.partition("  ")[2] for text in set(now) ^ set(then)}

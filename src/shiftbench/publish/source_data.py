@@ -1,8 +1,8 @@
 """Source data of a published study: the arrays that its figures and tables are made of.
 
-A store of one file, with the groups of the study's cube of scores (`scores`, `runs/STREAM/LEARNER`)
-and, below `streams`, the arrays of its streams but the largest. Digests of code and versions of
-packages are left out, so that equal numbers give equal bytes.
+A single file with the groups of the study's scores.zarr.zip (`scores`, `runs/STREAM/LEARNER`) and,
+below `streams`, the arrays of its streams, except those above `LARGEST_ARRAY`. Digests of code and
+versions of packages are left out, so that equal numbers give equal bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shiftbench.config import result_paths
 from shiftbench.data.store import zarr_groups, zarr_zip
 from shiftbench.evaluation.scoring import results, summary_files
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.publish import licences
+from shiftbench.publish import licences, store_metadata
 
 FILE = result_paths.SOURCE_DATA
 LARGEST_FILE = 20_000_000
@@ -54,33 +54,32 @@ class SourceData:
         )
 
 
-def of_study(folder: Path) -> dict[str, Path]:
-    """Return the file of a published study by its name; empty without one. folder: the study's."""
-    return {FILE: folder / FILE} if (folder / FILE).exists() else {}
-
-
 def write(results: Path, study: str, target: Path) -> str:
-    """Write the source data of a study of a folder of results.
+    """Write the source data of a study of a folder of results, unless a reason forbids it.
 
-    Returns why there are none, or nothing if there are: the file would be larger than
-    `LARGEST_FILE`, or the licence of the data may forbid it. An older file is removed then.
+    The reasons are a file larger than `LARGEST_FILE`, and data whose licence is not known to be
+    open; then an older file is removed. Returns the reason, or an empty text.
     """
-    target.unlink(missing_ok=True)
     cube = zarr_zip.read_tree(result_paths.study(results, study) / result_paths.SCORES)
     names = cube.children["scores"].coords["stream"].values.tolist()
-    streams = {name: zarr_zip.read_any(result_paths.stream(results, name)) for name in names}
-    closed = [name for name, stream in streams.items() if not licences.is_open(_licence(stream))]
-    if closed:
-        return f"the licence of the data of {closed[0]} is not known to be open"
-    zarr_zip.write(xr.DataTree.from_dict(dict(_groups(cube, streams))), target)
-    if target.stat().st_size <= LARGEST_FILE:
-        return ""
-    target.unlink()
-    return f"they have more than {LARGEST_FILE // 10**6} MB"
+    stores = {name: result_paths.stream(results, name) for name in names}
+    reason = _closed(stores)
+    if not reason:
+        streams = {name: zarr_zip.read_any(path) for name, path in stores.items()}
+        zarr_zip.write(xr.DataTree.from_dict(dict(_groups(cube, streams))), target)
+        if target.stat().st_size > LARGEST_FILE:
+            reason = f"they have more than {LARGEST_FILE // 10**6} MB"
+    if reason:
+        target.unlink(missing_ok=True)
+    return reason
 
 
-def _licence(stream: xr.Dataset | xr.DataTree) -> str:
-    return stream.attrs.get("licence", "")
+def _closed(stores: Mapping[str, Path]) -> str:
+    """Say which stream has data without an open licence; an empty text if none has."""
+    for name, path in stores.items():
+        if not licences.is_open(store_metadata.attributes(path)["licence"]):
+            return f"the licence of the data of {name} is not known to be open"
+    return ""
 
 
 def _groups(
@@ -99,15 +98,11 @@ def _groups(
 
 
 def _without_code(dataset: xr.Dataset) -> xr.Dataset:
-    attributes = {key: value for key, value in dataset.attrs.items() if key not in OF_CODE}
+    attributes = _kept(dataset.attrs)
     if "spec" in attributes:
-        spec = _stripped(json.loads(attributes["spec"]))
-        attributes["spec"] = json.dumps(spec, sort_keys=True)
+        attributes["spec"] = json.dumps(_kept(json.loads(attributes["spec"])), sort_keys=True)
     return dataset.drop_attrs(deep=False).assign_attrs(attributes)
 
 
-def _stripped(value: Any) -> Any:
-    """Return a spec, or a part of one, without the keys `OF_CODE`."""
-    if isinstance(value, dict):
-        return {key: _stripped(each) for key, each in value.items() if key not in OF_CODE}
-    return [_stripped(each) for each in value] if isinstance(value, list) else value
+def _kept(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in OF_CODE}

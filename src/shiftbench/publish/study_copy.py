@@ -41,8 +41,8 @@ def publish(
     Returns
     -------
     dict
-        For each study "published" or "unchanged", with what is said of its source data, or "left
-        out" with the file that it lacks.
+        For each study "published" or "unchanged", and "left out" with the file that it lacks. With
+        `with_source` the text also says whether there are source data.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
 
 def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) -> None:
     files = result_files.of_study(results.folder, study)
-    files |= source_data.of_study(result_files.study_folder(results.folder, study))
+    files |= result_files.source_data(result_files.study_folder(results.folder, study))
     place = result_files.study_folder(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
@@ -136,7 +136,7 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
     """Write the cost of each run, from which `plan` estimates.
 
-    Costs that are there already stay if they are of the same kinds of runs.
+    Costs published earlier stay if they are of the same kinds of runs (see `records.alike`).
     """
     kinds = (result_files.RUNS, result_files.WARM_UPS)
     costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))

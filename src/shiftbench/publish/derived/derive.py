@@ -71,7 +71,7 @@ def _link(root: Path, copy: Path, of_studies: bool) -> None:
 
     of_studies: files of studies may be replaced; if not, their folder is a single link.
     """
-    ignored = shutil.ignore_patterns(*([] if of_studies else [STUDIES]))
+    ignored = None if of_studies else shutil.ignore_patterns(STUDIES)
     for name in ("config", "docs", str(ALL_PUBLISHED)):
         shutil.copytree(root / name, copy / name, ignore=ignored, copy_function=os.symlink)
     for folder in [] if of_studies else (root / ALL_PUBLISHED).glob(f"*/{STUDIES}"):

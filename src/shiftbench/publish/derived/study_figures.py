@@ -8,17 +8,17 @@ from pathlib import Path
 from shiftbench.config import jobs, specs
 from shiftbench.config.schema import Config
 from shiftbench.evaluation import artefact_files
-from shiftbench.publish import source_data
+from shiftbench.publish import result_files, source_data
 from shiftbench.publish.source_data import SourceData
 
 
 def derive(study: Path, config: Config, target: Path, others: Collection[str]) -> list[str]:
     """Write the published artefacts of a study below `target`, if it has source data.
 
-    Returns the names of the files below the study's folder, such as figures/memory.svg. others:
-    names of artefacts that are left alone, as are those that show images which were not kept.
+    Returns the paths of the files below `target`, such as figures/memory.svg. others: names of
+    artefacts to skip. Artefacts that show images are skipped, too, if the images are not kept.
     """
-    if not (study / source_data.FILE).exists():
+    if not result_files.source_data(study):
         return []
     data, names = SourceData(study), []
     for artefact in config.studies[study.name].artefacts:
@@ -33,11 +33,14 @@ def derive(study: Path, config: Config, target: Path, others: Collection[str]) -
 
 
 def is_derived(path: Path) -> bool:
-    """Return whether source data are published from which `derive` can make this file."""
+    """Return whether `derive` makes this file of a published study from its source data.
+
+    No for artefacts that show images, which are not always kept.
+    """
     study = path.parents[1]
     folders = (study / "figures", study / "tables")
     return (
         path.parent in folders
         and path.stem not in source_data.SHOWS_IMAGES
-        and (study / source_data.FILE).exists()
+        and bool(result_files.source_data(study))
     )
