@@ -80,6 +80,11 @@ def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return found
 
 
+def shift(learner: str, coloured: Sequence[str]) -> float:
+    """Return where the points of a coloured line lie beside the others', from -0.5 to 0.5."""
+    return (coloured.index(learner) + 0.5) / len(coloured) - 0.5
+
+
 def set_message(canvas: FigureBase, message: str) -> None:
     """Set what a figure or a block of it says as its title."""
     canvas.suptitle(message, x=figure_style.LEFT, ha="left", size=11, weight="bold")

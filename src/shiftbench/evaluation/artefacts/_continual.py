@@ -8,16 +8,15 @@ scratch. For these the artefacts show the score of each task right after it was 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import SubFigure
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.metrics import continual
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -39,10 +38,12 @@ TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9)
 
 
 def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC,)) -> None:
-    """Raise UserError if the study lacks a metric, or all runs on a stream failed."""
+    """Raise UserError if the study lacks a metric or tests on earlier tasks, or all runs failed."""
     study.require_metrics(artefact, *metrics)
     for stream in study.streams:
-        if all(not study.run(stream, name).sizes["seed"] for name in study.learners):
+        # Refuses runs without tests on earlier tasks.
+        matrices = [continual.matrix(study.run(stream, name)) for name in study.learners]
+        if not any(map(len, matrices)):
             raise UserError(
                 f"study {study.name}: every run on {stream} failed, so that {artefact} has "
                 "nothing to show; see the status in summary.csv"
@@ -178,13 +179,3 @@ def panels(block: SubFigure, number: int) -> list[Axes]:
     for axes in grid[max(0, number - columns) : number]:
         axes.tick_params(labelbottom=True)
     return list(grid[:number])
-
-
-def blocks(figure: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]]:
-    """Yield each stream with its part of the figure, which gets a title."""
-    letters = figure_style.panel_letters(len(study.streams))
-    parts = figure_style.divide(figure, study.streams)
-    for letter, (stream, part) in zip(letters, parts, strict=True):
-        text = figure_style.stream_title(stream, study.streams[stream])
-        part.suptitle(figure_style.with_letter(letter, text), x=0.008, ha="left", size=10)
-        yield stream, part
