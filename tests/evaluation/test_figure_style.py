@@ -90,6 +90,15 @@ def test_the_title_of_a_block_is_wrapped():
     assert inside(drawn) and has(drawn, WORDS * 3)
 
 
+def test_no_line_breaks_before_a_percent_sign():
+    drawn = figure_style.figure(4.0, MARKS)
+    title = drawn.text(0, 0.5, "97.1 % (5 %) and " * 20)
+    for room in range(100, 400, 10):
+        text_fitting.wrap(title, room, "97.1 % (5 %) and " * 20)
+        lines = title.get_text().split("\n")
+        assert len(lines) > 1 and not [line for line in lines if line.startswith("%")]
+
+
 def test_a_text_that_fits_is_left_as_it_is():
     drawn = figure_style.panel_per_stream(
         ["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None
