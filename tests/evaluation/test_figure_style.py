@@ -90,6 +90,22 @@ def test_the_title_of_a_block_is_wrapped():
     assert inside(drawn) and has(drawn, WORDS * 3)
 
 
+@pytest.mark.parametrize("name", ["price $_{$ (x)", "cost $ per $_{kg", "$"])
+def test_dollar_signs_of_users_are_shown_as_they_are(name, tmp_path):
+    def draw(axes, stream):
+        axes.plot([1, 1000], [1, 2], label=stream)
+        axes.set(xscale="log", ylabel=stream)
+        axes.annotate(stream, (1, 1))
+
+    drawn = figure_style.panel_per_stream([name, "b"], 3.0, f"{name}.", "", draw)
+    drawn.suptitle(name)
+    figure_style.save(drawn, tmp_path / "figure", name)
+    texts = [text for text in drawn.findobj(Text) if text.get_text() in (name, f"{name}.")]
+    assert len(texts) >= 4 and not any(text.get_parse_math() for text in texts)
+    (first, _) = (axes.get_title(loc="left") for axes in drawn.get_axes())
+    assert first == f"$\\bf{{a}}$  {figure_style.escaped(name)}"
+
+
 def test_no_line_breaks_before_a_percent_sign():
     drawn = figure_style.figure(4.0, MARKS)
     title = drawn.text(0, 0.5, "97.1 % (5 %) and " * 20)

@@ -18,6 +18,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase, SubFigure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -56,6 +57,8 @@ DESCRIPTION_CHARACTERS = 100
 """Longest line of the caption in the metadata of a file."""
 FEWEST_OF_BAND = 4
 """Number of seeds from which an interval is drawn; of fewer seeds, each is drawn."""
+OWN_MATH = "$\\"
+"""Beginning of formulas; a dollar sign before anything else is one of a user's text."""
 
 RC = {
     "figure.dpi": DPI,
@@ -105,7 +108,7 @@ def figure(height: float, caption: str, basis: str = "") -> Figure:
     FigureCanvasAgg(canvas)
     description = caption.removesuffix(basis).strip() if basis else ""
     text = f"{description}\n{basis}" if description else caption
-    foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom")
+    foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom", parse_math=False)
     text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
     canvas.set_size_inches(WIDTH, height + margin)
@@ -195,7 +198,22 @@ def set_title(axes: Axes, letter: str, text: str) -> None:
 
 def with_letter(letter: str, text: str) -> str:
     """Return a title that begins with a letter in bold, unless that is empty."""
-    return f"$\\bf{{{letter}}}$  {text}" if letter else text
+    return f"{OWN_MATH}bf{{{letter}}}$  {escaped(text)}" if letter else text
+
+
+def escaped(text: str) -> str:
+    """Return a text whose dollar signs are shown as they are, beside formulas of ours."""
+    return text.replace("$", r"\$")
+
+
+def take_literally(texts: Iterable[Text]) -> None:
+    """Show dollar signs as they are: names of columns and units may have some.
+
+    Formulas of ours begin with `OWN_MATH`, and so do numbers on logarithmic axes.
+    """
+    for text in texts:
+        if "$" in text.get_text() and OWN_MATH not in text.get_text():
+            text.set_parse_math(False)
 
 
 def divide(
@@ -248,6 +266,7 @@ def figure_legend(
         legend = canvas.legend(
             handles=handles, labels=labels, loc="outside upper center", ncols=columns
         )
+        take_literally(legend.get_texts())
         if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
             return
         legend.remove()
@@ -293,6 +312,7 @@ def read_caption(png: Path) -> str:
 
 def _freeze(canvas: Figure) -> None:
     """Lay a figure out once, to six digits: the solver's last bits differ between runs."""
+    take_literally(canvas.findobj(Text))
     text_fitting.lay_out(canvas)
     canvas.set_layout_engine(None)  # for "none", Matplotlib would draw twice before each file
     _round_blocks(canvas, 6)
