@@ -71,7 +71,7 @@ def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panel
             panel.plot([1, 2], label=f"method {number} of {WORDS}")
 
     names = [f"{name} {number}" for number in range(panels)]
-    drawn = figure_style.panel_per_stream(names, 3.0, MARKS, "", draw)
+    drawn = figure_style.panel_per_stream(names, 3.0, "", MARKS, "", draw)
     text_fitting.lay_out(drawn)
     assert inside(drawn)
     for text in names:
@@ -97,8 +97,7 @@ def test_dollar_signs_of_users_are_shown_as_they_are(name, tmp_path):
         axes.set(xscale="log", ylabel=stream)
         axes.annotate(stream, (1, 1))
 
-    drawn = figure_style.panel_per_stream([name, "b"], 3.0, f"{name}.", "", draw)
-    drawn.suptitle(name)
+    drawn = figure_style.panel_per_stream([name, "b"], 3.0, name, f"{name}.", "", draw)
     figure_style.save(drawn, tmp_path / "figure", name)
     texts = [text for text in drawn.findobj(Text) if text.get_text() in (name, f"{name}.")]
     assert len(texts) >= 4 and not any(text.get_parse_math() for text in texts)
@@ -117,7 +116,7 @@ def test_no_line_breaks_before_a_percent_sign():
 
 def test_a_text_that_fits_is_left_as_it_is():
     drawn = figure_style.panel_per_stream(
-        ["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None
+        ["one  stream", "two\nlines"], 2.0, "", MARKS, "", lambda *_: None
     )
     text_fitting.lay_out(drawn)
     titles = [axes.get_title(loc="left") for axes in drawn.get_axes()]
@@ -125,7 +124,7 @@ def test_a_text_that_fits_is_left_as_it_is():
 
 
 def test_a_single_panel_has_no_letter_and_many_have_different_ones():
-    (alone,) = figure_style.panel_per_stream(["one"], 1.0, MARKS, "", lambda *_: None).get_axes()
+    (alone,) = figure_style.panel_per_stream(["one"], 1.0, "", MARKS, "", lambda *_: None).get_axes()
     assert alone.get_title(loc="left") == "one"
     assert figure_style.panel_letters(3) == ["a", "b", "c"]
     assert (

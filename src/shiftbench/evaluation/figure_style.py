@@ -57,6 +57,8 @@ DESCRIPTION_CHARACTERS = 100
 """Longest line of the caption in the metadata of a file."""
 FEWEST_OF_BAND = 4
 """Number of seeds from which an interval is drawn; of fewer seeds, each is drawn."""
+MESSAGE = 0.3
+"""Height of a message, in inches."""
 OWN_MATH = "$\\"
 """Beginning of formulas; a dollar sign before anything else is one of a user's text."""
 
@@ -227,38 +229,55 @@ def divide(
     return zip(streams, rows, strict=True)
 
 
+def set_message(canvas: FigureBase, message: str) -> None:
+    """Set what a figure or a block of it says as its title."""
+    canvas.suptitle(message, x=LEFT, ha="left", size=11, weight="bold")
+
+
+def below_message(canvas: FigureBase, message: str) -> SubFigure:
+    """Set the message of a figure or block; return the part below it, for panels and a legend.
+
+    A legend above the panels of the figure itself would be drawn over the message.
+    """
+    set_message(canvas, message)
+    return canvas.subfigures(1, 1, squeeze=False)[0, 0]
+
+
 def panel_per_stream(
     streams: Iterable[str],
     height: float,
-    caption: str,
+    message: str,
+    foot: str,
     basis: str,
     draw: Callable[[Axes, str], None],
 ) -> Figure:
-    """Return a figure with one panel per stream, `height` inches each, and a shared legend.
+    """Return a figure with its message, a shared legend and one panel per stream.
 
-    draw: draws a stream, by name, into its panel.
+    height: of a panel, in inches. foot, basis: see `figure`. draw: draws a stream, by name, into
+    its panel.
     """
     names = list(streams)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
-    canvas = figure(height * rows + 0.3, caption, basis)
-    panels = canvas.subplots(rows, columns, squeeze=False).ravel()
+    canvas = figure(height * rows + 0.3 + MESSAGE, foot, basis)
+    below = below_message(canvas, message)
+    panels = below.subplots(rows, columns, squeeze=False).ravel()
     for panel, name, letter in zip(panels, names, panel_letters(len(names)), strict=False):
         draw(panel, name)
         set_title(panel, letter, name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    shared_legend(canvas, panels[0])
+    shared_legend(below, panels[0])
     return canvas
 
 
-def shared_legend(canvas: Figure, panel: Axes) -> None:
-    """Show a panel's labels as the legend of the whole figure."""
+def shared_legend(canvas: Figure | SubFigure, panel: Axes) -> None:
+    """Show a panel's labels as the legend of the whole figure, or of a part of it."""
     figure_legend(canvas, *panel.get_legend_handles_labels())
 
 
 def figure_legend(
-    canvas: Figure, handles: Sequence[Artist], labels: Sequence[str] | None = None
+    canvas: Figure | SubFigure, handles: Sequence[Artist], labels: Sequence[str] | None = None
 ) -> None:
     """Add a legend above a figure, in as few rows as fit. labels: by default of the handles."""
     for rows in range(1, len(handles) + 1):

@@ -15,7 +15,7 @@ FEWEST = 6
 """Characters of the narrowest line."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 """Stands between a number and its percent sign while lines are broken."""
-ROUNDS = 3
+ROUNDS = 6
 """Largest number of times that a figure is laid out and its texts wrapped."""
 
 

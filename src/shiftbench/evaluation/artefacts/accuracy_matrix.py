@@ -13,7 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _continual, _leaders
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
         (0.35 + 2.0 * rows) * len(study.streams), _foot(study), study.basis()
     )
     for stream, block in figure_style.divide(figure, study.streams):
-        highlights.set_message(block, _leaders.message(study, stream))
+        figure_style.set_message(block, _leaders.message(study, stream))
         _draw_stream(block, study, stream)
     return figure
 

@@ -220,7 +220,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         last_points = {name: (content.x[-1], line[-1]) for name, line in content.lines.items()}
         ends = highlights.ends(study, last_points, coloured)
         highlights.name_ends(panels[number], ends, GAP / content.height)
-    highlights.set_message(block, message(study, stream))
+    figure_style.set_message(block, message(study, stream))
 
 
 def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> str:

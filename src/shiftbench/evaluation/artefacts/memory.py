@@ -41,7 +41,7 @@ def draw(study: StudyResults) -> Figure:
     canvas = figure_style.figure((0.3 + 3.6) * rows, _foot(study), study.basis())
     blocks = canvas.subfigures(rows, len(streams) // rows, squeeze=False).ravel()
     for stream, block in zip(streams, blocks, strict=True):
-        highlights.set_message(block, message(study, stream))
+        figure_style.set_message(block, message(study, stream))
         _draw_stream(block, study, stream, shown)
     return canvas
 

@@ -55,7 +55,7 @@ def _foot(study: StudyResults) -> str:
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    highlights.set_message(block, _leaders.message(study, stream))
+    figure_style.set_message(block, _leaders.message(study, stream))
     ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
     coloured = _leaders.order(study, stream)[: highlights.MOST]
     left, right = block.subplots(1, 2, width_ratios=[1, 1.7])

@@ -34,7 +34,7 @@ def draw(study: StudyResults) -> Figure:
     height = 0.75 + 1.5 * rows
     canvas = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
     for stream, block in figure_style.divide(canvas, study.streams):
-        highlights.set_message(block, message(study, stream))
+        figure_style.set_message(block, message(study, stream))
         _draw_stream(block, study, stream)
     return canvas
 
