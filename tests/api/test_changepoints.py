@@ -118,6 +118,42 @@ def test_a_series_without_a_change_has_an_empty_frame() -> None:
     assert found.plot().axes[0].get_title(loc="left") == "0 changes"
 
 
+class FrameLikePolars:
+    """A frame whose columns are a list of names, and that is no frame of pandas."""
+
+    def __init__(self, **columns) -> None:
+        self.columns, self._columns = list(columns), columns
+
+    def __len__(self) -> int:
+        return len(self._columns[self.columns[0]])
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+
+def test_other_frames_keep_their_names_and_their_dates_are_no_series() -> None:
+    found = sb.changepoints(FrameLikePolars(a=STEP, b=2 * STEP))
+    assert found.frame["position"].tolist() == [40] and "before a" in found.frame
+    days = np.datetime64("2024-01-01") + np.arange(len(STEP))
+    with pytest.raises(ValueError, match="d has times, not numbers"):
+        sb.changepoints(FrameLikePolars(d=days, a=STEP))
+
+
+@pytest.mark.parametrize("name", ["cost $x_$ now", "$5 bill $", "$"])
+def test_dollar_signs_in_names_are_shown_as_they_are(name, tmp_path) -> None:
+    labels = pd.Index([f"${number}_$" for number in range(len(STEP))], name=name)
+    canvas = sb.changepoints(pd.Series(STEP, labels, name=name)).plot()
+    canvas.savefig(tmp_path / "figure.svg")
+    (panel,) = canvas.axes
+    assert panel.get_ylabel() == name and not panel.yaxis.label.get_parse_math()
+
+
+@pytest.mark.parametrize("labels", [[*range(40), *range(30)], [*range(69, -1, -1)]])
+def test_numbers_that_do_not_rise_are_labels_in_their_order(labels) -> None:
+    (panel,) = sb.changepoints(pd.Series(STEP, labels)).plot().axes
+    assert panel.get_lines()[0].get_xdata().tolist() == list(range(len(STEP)))
+
+
 @pytest.mark.parametrize(
     ("values", "method", "message"),
     [
@@ -126,6 +162,12 @@ def test_a_series_without_a_change_has_an_empty_frame() -> None:
         ([], "bocpd", r"shape \(0,\); give"),
         (pd.DataFrame(index=range(9)), "bocpd", "without columns"),
         (1e300 * STEP, "bocpd", "the values of value are too large"),
+        (1e-170 * STEP, "bocpd", "the values of value are too small"),
+        (
+            pd.Series(STEP, pd.to_datetime(["2024-01-01"] * 69 + [None])),
+            "bocpd",
+            "a time is missing",
+        ),
         (pd.Series(STEP, pd.date_range("2024", periods=70)[::-1]), "bocpd", "sort_index"),
         (pd.DataFrame({"a": STEP, "b": "x"}), "bocpd", "not numbers, in b .*'x'"),
         (STEP, None, "None is not a method; give a name"),

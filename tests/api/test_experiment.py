@@ -121,6 +121,7 @@ WRONG_SCORES = {
     "the scores have another dimension, x": lambda scores: scores.expand_dims(x=2),
     "the scores are not numbers": lambda scores: scores.astype(str),
     "several learners are called a": lambda scores: xr.concat([scores, scores], "learner"),
+    "several seeds are called 0": lambda scores: xr.concat([scores, scores], "seed"),
 }
 
 
@@ -162,6 +163,14 @@ def test_neighbours_are_compared_by_the_paired_t_test():
     assert row["p"] == pytest.approx(2 * stats.t.sf(difference.mean() / error, 3))
     assert row["low"] < row["difference"] < row["high"]
     assert (row["resolved"], row["seeds"]) == (True, 4)
+
+
+def test_a_learner_that_loses_on_all_common_seeds_is_not_significantly_better():
+    first = [-1.0, -1.1, -1.05, -1.02, -10.0]
+    table = sb.compare(scores_of(first=first, failed=[-2.0, -2.2, -2.05, -2.01, np.nan]))
+    row = table.iloc[0]
+    assert (row["learner"], row["next"], row["seeds"]) == ("failed", "first", 4)
+    assert row["difference"] < 0 and row["p"] < 0.001 and not row["resolved"]
 
 
 def test_a_metric_without_a_direction_compares_nothing(called):

@@ -182,6 +182,8 @@ def test_rows_that_do_not_fit_are_refused_with_the_remedy(make, x, y, message) -
         ([1.0, 2.0], 1.0, "inputs without names"),
         (None, 1.0, "a row without inputs"),
         ({"a": "red", "b": 1.0}, 1.0, "encode words as numbers"),
+        ({"a": np.datetime64("2024-01-05"), "b": 1.0}, 1.0, "inputs are real numbers"),
+        ({"a": 1 + 5j, "b": 1.0}, 1.0, "inputs are real numbers"),
         ({"a": 1.0, "b": float("nan")}, 1.0, "input b is nan; fill gaps"),
         ({"a": 1e200, "b": 1.0}, 1.0, r"input a is 1e\+200; scale the inputs"),
         ({"a": 1.0, "b": 1.0}, -1e200, r"a target is -1e\+200; scale the targets"),
@@ -214,6 +216,7 @@ def test_a_wrong_row_is_refused_and_changes_nothing(x, y, message) -> None:
     [
         (lambda m: m.learn_one(3.0, 1.0), r"x is the number 3.0; give \[x\]"),
         (lambda m: m.learn_many([1.0, 2.0], [1.0, 2.0]), r"shape \(2,\); give \[rows, inputs\]"),
+        (lambda m: m.learn_one(pd.DataFrame({"x": [3]}), 1.0), "for several rows, call learn_many"),
         (lambda m: m.learn_many(None, 5.0), "y is a float; give rows as a list"),
         (lambda m: m.learn_many(None, (y for y in [1.0])), "y is a generator; give rows"),
         (lambda m: m.learn_many(None, {"y": 1.0}), "y is a dict; give rows"),

@@ -98,3 +98,16 @@ def test_a_fresh_method_goes_back_to_its_first_row(tmp_path) -> None:
     assert m.load(tmp_path / "m.npz").tasks_done == 0
     m.learn_one({"x": 1.0}, 2.0)
     assert m.tasks_done == 1 and m.feature_names == ("x",)
+
+
+@pytest.mark.parametrize(("place", "why"), [("none.npz", "does not exist"), (".", "is a folder")])
+def test_what_is_no_file_is_refused_with_the_remedy(tmp_path, place, why) -> None:
+    with pytest.raises(ValueError, match=f"{why}; give a file that `save` wrote"):
+        sb.method("vbs-linear").load(tmp_path / place)
+
+
+def test_names_of_inputs_may_be_numbers_of_numpy(tmp_path) -> None:
+    m = sb.method("vbs-linear")
+    m.learn_one({np.int64(0): 1.0, "b": 2.0}, 1.0)
+    m.save(tmp_path / "m.npz")
+    assert sb.method("vbs-linear").load(tmp_path / "m.npz").feature_names == (0, "b")

@@ -71,7 +71,7 @@ def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panel
             panel.plot([1, 2], label=f"method {number} of {WORDS}")
 
     names = [f"{name} {number}" for number in range(panels)]
-    drawn = figure_style.panel_per_stream(names, 3.0, MARKS, "", draw)
+    drawn = figure_style.panel_per_stream(names, 3.0, "", MARKS, "", draw)
     text_fitting.lay_out(drawn)
     assert inside(drawn)
     for text in names:
@@ -90,9 +90,33 @@ def test_the_title_of_a_block_is_wrapped():
     assert inside(drawn) and has(drawn, WORDS * 3)
 
 
+@pytest.mark.parametrize("name", ["price $_{$ (x)", "cost $ per $_{kg", "$"])
+def test_dollar_signs_of_users_are_shown_as_they_are(name, tmp_path):
+    def draw(axes, stream):
+        axes.plot([1, 1000], [1, 2], label=stream)
+        axes.set(xscale="log", ylabel=stream)
+        axes.annotate(stream, (1, 1))
+
+    drawn = figure_style.panel_per_stream([name, "b"], 3.0, name, f"{name}.", "", draw)
+    figure_style.save(drawn, tmp_path / "figure", name)
+    texts = [text for text in drawn.findobj(Text) if text.get_text() in (name, f"{name}.")]
+    assert len(texts) >= 4 and not any(text.get_parse_math() for text in texts)
+    (first, _) = (axes.get_title(loc="left") for axes in drawn.get_axes())
+    assert first == f"$\\bf{{a}}$  {figure_style.escaped(name)}"
+
+
+def test_no_line_breaks_before_a_percent_sign():
+    drawn = figure_style.figure(4.0, MARKS)
+    title = drawn.text(0, 0.5, "97.1 % (5 %) and " * 20)
+    for room in range(100, 400, 10):
+        text_fitting.wrap(title, room, "97.1 % (5 %) and " * 20)
+        lines = title.get_text().split("\n")
+        assert len(lines) > 1 and not [line for line in lines if line.startswith("%")]
+
+
 def test_a_text_that_fits_is_left_as_it_is():
     drawn = figure_style.panel_per_stream(
-        ["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None
+        ["one  stream", "two\nlines"], 2.0, "", MARKS, "", lambda *_: None
     )
     text_fitting.lay_out(drawn)
     titles = [axes.get_title(loc="left") for axes in drawn.get_axes()]
@@ -100,7 +124,7 @@ def test_a_text_that_fits_is_left_as_it_is():
 
 
 def test_a_single_panel_has_no_letter_and_many_have_different_ones():
-    (alone,) = figure_style.panel_per_stream(["one"], 1.0, MARKS, "", lambda *_: None).get_axes()
+    (alone,) = figure_style.panel_per_stream(["one"], 1.0, "", MARKS, "", lambda *_: None).get_axes()
     assert alone.get_title(loc="left") == "one"
     assert figure_style.panel_letters(3) == ["a", "b", "c"]
     assert (

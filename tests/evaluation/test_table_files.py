@@ -21,6 +21,14 @@ def test_what_is_written_for_people_is_read_again(tmp_path):
     assert caption == "Above 0 is better."
 
 
+def test_bars_in_names_end_no_cell(tmp_path):
+    frame = pd.DataFrame({"before a|b": [0.5], "|": ["c|"]})
+    table_files.save(frame, tmp_path / "table", "")
+    head, rows, _ = table_files.read_markdown(tmp_path / "table.md")
+    assert (head, rows) == (["before a|b", "|"], [["0.5", "c|"]])
+    assert pd.read_csv(tmp_path / "table.csv").columns.tolist() == ["before a|b", "|"]
+
+
 def test_rows_are_the_papers_and_then_the_studys_own():
     table = average_accuracy.tabulate(stores.image_study(("joint", "vbs-k6", "vcl")))
     assert table["method"].tolist() == [

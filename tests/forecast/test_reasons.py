@@ -26,6 +26,16 @@ def test_what_differs_has_the_name_that_configs_have_for_it(tmp_path) -> None:
     ]
 
 
+def test_a_change_of_a_long_list_names_its_items_and_a_long_value_is_cut(tmp_path) -> None:
+    claims = [{"name": f"claim-{number}", "says": "x" * 60} for number in range(9)]
+    other = [*claims[1:8], claims[8] | {"says": "y"}, *({"name": name} for name in "abcde")]
+    old, new = {"claims": claims, "title": "z" * 999}, {"claims": other, "title": "short"}
+    assert [reason.words for reason in apart(old, new, tmp_path)] == [
+        "claims: added a, b, c and 2 more; changed claim-8; removed claim-0",
+        f"title: {'z' * 120}… -> short",
+    ]
+
+
 def test_another_file_of_ones_own_is_data(tmp_path) -> None:
     old, new = (
         _spec(tmp_path) | {"stream": {"data": {"path/rows.csv": digit * 64}}} for digit in "01"

@@ -137,7 +137,9 @@ def candidates(**seconds: list[float]) -> list[recompute.Candidate]:
     """Return runs of studies by the seconds that they would take."""
     return [
         recompute.Candidate(
-            crate_plan.CratedRun(study, "s", f"{study}/{number}", Path(), {}), one, ""
+            crate_plan.CratedRun(study, "s", f"m{number % 2}", f"{study}/{number}", Path(), {}),
+            one,
+            "",
         )
         for study, each in seconds.items()
         for number, one in enumerate(each)
@@ -154,6 +156,15 @@ def test_each_study_gets_a_run_where_time_allows() -> None:
     assert recompute.draw(runs, Sample(0), 0, 100.0) == []
     blocked = [one._replace(obstacle="it ran on a GPU") for one in runs]
     assert recompute.draw(blocked, Sample(3), 0, 100.0) == []
+
+
+def test_each_learner_of_each_study_gets_a_run_where_time_allows() -> None:
+    runs = candidates(a=[1.0] * 50, b=[1.0] * 2, c=[5.0, 300.0])
+    for seed in range(20):
+        drawn = recompute.draw(runs, Sample(by_learner=True), seed, 100.0)
+        assert [(one.run.study, one.run.learner) for one in sorted(drawn)] == [
+            *[("a", "m0"), ("a", "m1"), ("b", "m0"), ("b", "m1"), ("c", "m0")]
+        ]
 
 
 def test_nothing_computed_is_not_verified_and_says_why(

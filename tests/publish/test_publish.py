@@ -60,6 +60,18 @@ def test_only_a_complete_study_is_published(results: Path, plan: Config) -> None
     assert not (published(results) / "studies/second").exists()
 
 
+def test_streams_that_only_the_study_published_before_has_are_named(
+    results: Path, plan: Config
+) -> None:
+    scores = "study,stream,learner,method,metric,seed,score,status\n"
+    row = "nile,{},bocpd,bocpd,log_predictive,0,1.0,ok\n"
+    both, one = scores + row.format("nile") + row.format("river"), scores + row.format("nile")
+    for text, said in ((both, ""), (one, "; no longer has the streams river"), (both, "")):
+        write(results, "studies/nile/scores.csv", text)
+        done = study_copy.publish(ResultsFolder(results, plan), published(results))
+        assert done == {"nile": f"published{said}"}
+
+
 def test_a_file_that_no_job_makes_is_not_published(results: Path, plan: Config) -> None:
     write(results, "studies/nile/tables/old.csv", "a,b")
     with pytest.raises(UserError, match=r"nile/tables/old\.csv: the config plans no such file"):

@@ -85,6 +85,13 @@ def test_all_runs_give_their_scores_again(project, called, capsys):
     assert "different" not in said
 
 
+def test_one_run_of_each_learner_is_computed_again(project, called, capsys):
+    options = ("--study", "tuned", "--sample", "each-learner")
+    assert verify(*options) == 0
+    said = capsys.readouterr().out
+    assert "2 of 2 runs" in said and "tuned/filter on" in said and "tuned/fresh on" in said
+
+
 @pytest.mark.parametrize("options", [("toy", "tuned"), ("toy", "--study", "tuned")])
 def test_several_studies_are_named_at_once_or_one_by_one(project, called, capsys, options):
     assert verify("--study", *options, "--seed", "1") == 0
@@ -242,10 +249,13 @@ def test_options_about_published_results_are_for_these(project, capsys):
 
 
 @pytest.mark.parametrize("wrong", ["-1", "half", "110%", "%"])
-def test_a_sample_is_a_number_or_a_share(project, wrong, capsys):
+def test_a_sample_is_a_number_a_share_or_each_learner(project, wrong, capsys):
     with pytest.raises(SystemExit):
         verify("--sample", wrong)
-    assert f"{wrong}: write a number of runs, or a share as 10%" in capsys.readouterr().err
+    assert (
+        f"{wrong}: write a number of runs, a share as 10%, or each-learner"
+        in capsys.readouterr().err
+    )
 
 
 def test_nothing_computed_is_not_verified(project, called, capsys):

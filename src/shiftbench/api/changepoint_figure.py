@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.evaluation import figure_style
@@ -42,6 +43,7 @@ def draw(found: Changepoints) -> Figure:
         panels[-1].xaxis.set_major_formatter(lambda at, _: _label(labels, at))
     panels[0].set_title(f"{number} change{'s' * (number != 1)}")
     panels[-1].set_xlabel(str(found.values.index.name or ""))
+    figure_style.take_literally(canvas.findobj(Text))
     # Notebooks show what has this method. A figure has none, and needs `%matplotlib inline`.
     canvas._repr_png_ = partial(_png, canvas)  # type: ignore[attr-defined]
     return canvas
@@ -55,7 +57,7 @@ def _png(canvas: Figure) -> bytes:
 
 
 def _places(labels: pd.Index) -> pd.Index:
-    """Return where the axis has the labels: numbers and dates at their own place.
+    """Return where the axis has the labels: rising numbers and dates at their own place.
 
     Periods are at their start, times of a zone at its clock, and all others in their order.
     """
@@ -63,12 +65,14 @@ def _places(labels: pd.Index) -> pd.Index:
         return labels.to_timestamp()
     if isinstance(labels, pd.DatetimeIndex):
         return labels.tz_localize(None)
-    return labels if pd.api.types.is_any_real_numeric_dtype(labels) else pd.RangeIndex(len(labels))
+    numbers = pd.api.types.is_any_real_numeric_dtype(labels)
+    rising = labels.is_monotonic_increasing and labels.is_unique
+    return labels if numbers and rising else pd.RangeIndex(len(labels))
 
 
 def _label(labels: pd.Index, at: float) -> str:
     """Return the label at a place of the axis; empty between two labels."""
-    return str(labels[int(at)]) if at in range(len(labels)) else ""
+    return figure_style.escaped(str(labels[int(at)])) if at in range(len(labels)) else ""
 
 
 def _draw_series(panel: Axes, found: Changepoints, name: object, places: pd.Index) -> None:

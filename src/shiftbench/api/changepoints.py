@@ -86,7 +86,9 @@ def changepoints(
         Series or DataFrame, such as dates, are kept.
     method
         A method that takes decisions about changes, by name or written out; see `shiftbench.method`
-        for this and for the settings.
+        for this and for the settings. Methods with run lengths, such as BOCPD, say where a change
+        was. Detectors, such as ``"cusum"`` and ``"adwin"``, say where they raised an alarm, which
+        may be later, with probability 1.
 
     Returns
     -------
@@ -122,6 +124,8 @@ def _table(values: Any) -> pd.DataFrame:
     if values.columns.empty:
         raise InputError("a DataFrame without columns; give a column for each series")
     refuse_doubled("series", values.columns)
+    if isinstance(values.index, TIMES) and values.index.hasnans:
+        raise InputError("a time is missing; leave its value out")
     if isinstance(values.index, TIMES) and not values.index.is_monotonic_increasing:
         raise InputError("the times are not in their order; sort the values: values.sort_index()")
     columns = dict(enumerate(values.items()))
@@ -130,8 +134,14 @@ def _table(values: Any) -> pd.DataFrame:
 
 
 def _framed(values: Any) -> pd.DataFrame:
-    """Return an array [n] or [n, series] as a frame. InputError for another shape."""
+    """Return an array [n] or [n, series], or a frame of Polars, as a frame of pandas.
+
+    InputError for another shape.
+    """
     length("values", values)
+    names = getattr(values, "columns", None)
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return pd.DataFrame({name: np.asarray(values[name]) for name in names})
     found = array("values", values)
     if found.ndim not in (1, 2) or not found.size:
         raise InputError(f"values have the shape {found.shape}; give [n], or [n, series]")
@@ -168,7 +178,11 @@ def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
     if not np.isfinite(sd).all():
         name = names[int(np.isfinite(sd).argmin())]
         raise InputError(f"the values of {name} are too large; divide them by their largest")
-    constant = sd <= ROUNDING * np.abs(seen).max(axis=0)
+    rounding = ROUNDING * np.abs(seen).max(axis=0)
+    constant, varies = sd <= rounding, np.ptp(seen, axis=0) > rounding
+    if (constant & varies).any():
+        name = names[int((constant & varies).argmax())]
+        raise InputError(f"the values of {name} are too small; divide them by their largest")
     if constant.any():
         raise InputError(
             f"the series {names[int(constant.argmax())]} is constant, up to rounding; leave it out"

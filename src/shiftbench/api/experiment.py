@@ -163,7 +163,7 @@ def _whole_scores(scores: xr.Dataset) -> xr.Dataset:
         raise UserError(f"compare: the scores have {wrong}; give them as `run` returns them")
     if scores["score"].dtype.kind not in "iuf":
         raise UserError("compare: the scores are not numbers; pass them as `run` returns them")
-    for axis in axes[:3]:
+    for axis in axes:
         refuse_doubled(f"{axis}s", np.atleast_1d(scores[axis].values).tolist())
     return scores.expand_dims([one for one in axes if one not in given])
 

@@ -22,7 +22,7 @@ class Inputs:
     """
 
     def __init__(self, shape: tuple[int, ...], names: Sequence[str] | None) -> None:
-        self.shape, self.names = shape, None if names is None else tuple(names)
+        self.shape, self.names = shape, None if names is None else tuple(map(_plain, names))
         if 0 in shape:
             raise InputError("a row of no inputs; give None for a series that has none")
         refuse_doubled("inputs", self.names or ())
@@ -54,7 +54,8 @@ class Inputs:
         values = self._named(x) if hasattr(x, "keys") else _row(self._unnamed(x))
         if values.shape != self.shape:
             raise InputError(
-                f"a row of shape {values.shape}, but earlier ones have the shape {self.shape}"
+                f"a row of shape {values.shape}; expected {self.shape}, as wide as earlier rows;"
+                " for several rows, call learn_many or predict_many"
             )
         return self._finite(values, axis=0)
 
@@ -131,15 +132,28 @@ def _rows(rows: Any) -> np.ndarray:
     return values
 
 
+def _plain(name: Any) -> Any:
+    """Return a name of NumPy's as Python's own, which a file of a method can hold."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _has_others(objects: np.ndarray) -> bool:
+    """Return whether objects have times or complex numbers that NumPy takes for real numbers."""
+    others = (np.datetime64, np.timedelta64, complex, np.complexfloating)
+    return any(isinstance(one, others) for one in objects.ravel())
+
+
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
     types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
-    if any(getattr(one, "kind", "") in ("m", "M", "c") for one in types):
-        raise InputError(
-            "inputs are real numbers; convert dates and complex numbers to real numbers"
-        )
     try:
-        return np.asarray(array("x", values), float)
+        found = array("x", values)
+        kinds = {getattr(one, "kind", "") for one in [*types, found.dtype]}
+        if not kinds.isdisjoint("mMc") or (found.dtype == object and _has_others(found)):
+            raise InputError(
+                "inputs are real numbers; convert dates and complex numbers to real numbers"
+            )
+        return np.asarray(found, float)
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(values, Sequence) and any(isinstance(row, Mapping) for row in values):
             raise InputError("X is a list of mappings; give pandas.DataFrame(X)") from None

@@ -25,6 +25,8 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 UNVERIFIED = 6
 """Exit status where no run was computed again, or not all that were drawn."""
 INTERRUPTED = 130
+EACH_LEARNER = "each-learner"
+"""Size of a sample with one run of each learner of each study."""
 OF_PUBLISHED = ("study", "record", "config")
 """Options that are about published results only."""
 
@@ -82,16 +84,20 @@ MOST = 10_000
 
 
 def sample(text: str) -> Sample:
-    """Return how many runs to draw: a number, or a share that ends with %."""
+    """Return how many runs to draw: a number, a share that ends with %, or one of each learner."""
     from shiftbench.publish.recompute import Sample
 
+    if text == EACH_LEARNER:
+        return Sample(by_learner=True)
     try:
         share = float(text[:-1]) / 100 if text.endswith("%") else 0.0
         drawn = Sample(1, share) if share else Sample(int(text.removesuffix("%")))
     except ValueError:
         drawn = Sample(-1)
     if drawn.number < 0 or not 0 <= drawn.share <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: write a number of runs, or a share as 10%")
+        raise argparse.ArgumentTypeError(
+            f"{text}: write a number of runs, a share as 10%, or {EACH_LEARNER}"
+        )
     return drawn
 
 
@@ -227,16 +233,21 @@ def _say_what_was_left(
 def _say_why_none(
     study: str, found: Sequence[Candidate], drawn: Sequence[Candidate], asked: Sample
 ) -> None:
-    """Say why none of a study's runs is computed again, where that is so."""
+    """Say why none of the runs of a study, or of one of its learners, is computed again."""
     from shiftbench.publish import recompute
 
-    runs = [one for one in found if one.run.study == study]
-    if runs and not any(one.run.study == study for one in drawn):
+    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    for one in found:
+        if one.run.study == study:
+            groups.setdefault(asked.group(one.run), []).append(one)
+    for group, runs in groups.items():
+        if any(asked.group(one.run) == group for one in drawn):
+            continue
         reasons = dict.fromkeys(one.obstacle for one in runs if one.obstacle)
         shortest = min(one.seconds for one in runs)
         long = f"the shortest would take about {shortest:,.0f} s, more than is left; see --limit"
         why = "; ".join(reasons) or ("--sample is 0" if asked == recompute.NOTHING else long)
-        say(f"{study}: none of its {len(runs):,} runs computed again: {why}")
+        say(f"{'/'.join(group)}: none of its {len(runs):,} runs computed again: {why}")
 
 
 def say(*lines: str) -> None:

@@ -142,7 +142,7 @@ class Method(Needs):
     bound: bool = Field(
         False,
         description="The method sees more than the others, such as the data of all tasks at once: "
-        "it is a bound to compare with, and rankings of the site leave it out.",
+        "it is a bound to compare with, which figures and the site show and do not rank.",
     )
     quoted: str = Field(
         "",

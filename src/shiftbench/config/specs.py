@@ -205,6 +205,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "words": plan.words,
             "tuning": tuning.sentence(plan),
             "baseline": plan.baseline,
+            "bounds": [name for name, method in plan.methods.items() if method.bound],
             "styles": {method: list(style) for method, style in plan.method_styles.items()},
             "labels": {method: plan.label(method) for method in plan.methods},
         },

@@ -18,6 +18,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase, SubFigure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -56,6 +57,10 @@ DESCRIPTION_CHARACTERS = 100
 """Longest line of the caption in the metadata of a file."""
 FEWEST_OF_BAND = 4
 """Number of seeds from which an interval is drawn; of fewer seeds, each is drawn."""
+MESSAGE = 0.3
+"""Height of a message, in inches."""
+OWN_MATH = "$\\"
+"""Beginning of formulas; a dollar sign before anything else is one of a user's text."""
 
 RC = {
     "figure.dpi": DPI,
@@ -105,7 +110,7 @@ def figure(height: float, caption: str, basis: str = "") -> Figure:
     FigureCanvasAgg(canvas)
     description = caption.removesuffix(basis).strip() if basis else ""
     text = f"{description}\n{basis}" if description else caption
-    foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom")
+    foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom", parse_math=False)
     text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
     canvas.set_size_inches(WIDTH, height + margin)
@@ -195,7 +200,22 @@ def set_title(axes: Axes, letter: str, text: str) -> None:
 
 def with_letter(letter: str, text: str) -> str:
     """Return a title that begins with a letter in bold, unless that is empty."""
-    return f"$\\bf{{{letter}}}$  {text}" if letter else text
+    return f"{OWN_MATH}bf{{{letter}}}$  {escaped(text)}" if letter else text
+
+
+def escaped(text: str) -> str:
+    """Return a text whose dollar signs are shown as they are, beside formulas of ours."""
+    return text.replace("$", r"\$")
+
+
+def take_literally(texts: Iterable[Text]) -> None:
+    """Show dollar signs as they are: names of columns and units may have some.
+
+    Formulas of ours begin with `OWN_MATH`, and so do numbers on logarithmic axes.
+    """
+    for text in texts:
+        if "$" in text.get_text() and OWN_MATH not in text.get_text():
+            text.set_parse_math(False)
 
 
 def divide(
@@ -209,38 +229,55 @@ def divide(
     return zip(streams, rows, strict=True)
 
 
+def set_message(canvas: FigureBase, message: str) -> None:
+    """Set what a figure or a block of it says as its title."""
+    canvas.suptitle(message, x=LEFT, ha="left", size=11, weight="bold")
+
+
+def below_message(canvas: FigureBase, message: str) -> SubFigure:
+    """Set the message of a figure or block; return the part below it, for panels and a legend.
+
+    A legend above the panels of the figure itself would be drawn over the message.
+    """
+    set_message(canvas, message)
+    return canvas.subfigures(1, 1, squeeze=False)[0, 0]
+
+
 def panel_per_stream(
     streams: Iterable[str],
     height: float,
-    caption: str,
+    message: str,
+    foot: str,
     basis: str,
     draw: Callable[[Axes, str], None],
 ) -> Figure:
-    """Return a figure with one panel per stream, `height` inches each, and a shared legend.
+    """Return a figure with its message, a shared legend and one panel per stream.
 
-    draw: draws a stream, by name, into its panel.
+    height: of a panel, in inches. foot, basis: see `figure`. draw: draws a stream, by name, into
+    its panel.
     """
     names = list(streams)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
-    canvas = figure(height * rows + 0.3, caption, basis)
-    panels = canvas.subplots(rows, columns, squeeze=False).ravel()
+    canvas = figure(height * rows + 0.3 + MESSAGE, foot, basis)
+    below = below_message(canvas, message)
+    panels = below.subplots(rows, columns, squeeze=False).ravel()
     for panel, name, letter in zip(panels, names, panel_letters(len(names)), strict=False):
         draw(panel, name)
         set_title(panel, letter, name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    shared_legend(canvas, panels[0])
+    shared_legend(below, panels[0])
     return canvas
 
 
-def shared_legend(canvas: Figure, panel: Axes) -> None:
-    """Show a panel's labels as the legend of the whole figure."""
+def shared_legend(canvas: Figure | SubFigure, panel: Axes) -> None:
+    """Show a panel's labels as the legend of the whole figure, or of a part of it."""
     figure_legend(canvas, *panel.get_legend_handles_labels())
 
 
 def figure_legend(
-    canvas: Figure, handles: Sequence[Artist], labels: Sequence[str] | None = None
+    canvas: Figure | SubFigure, handles: Sequence[Artist], labels: Sequence[str] | None = None
 ) -> None:
     """Add a legend above a figure, in as few rows as fit. labels: by default of the handles."""
     for rows in range(1, len(handles) + 1):
@@ -248,6 +285,7 @@ def figure_legend(
         legend = canvas.legend(
             handles=handles, labels=labels, loc="outside upper center", ncols=columns
         )
+        take_literally(legend.get_texts())
         if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
             return
         legend.remove()
@@ -293,6 +331,7 @@ def read_caption(png: Path) -> str:
 
 def _freeze(canvas: Figure) -> None:
     """Lay a figure out once, to six digits: the solver's last bits differ between runs."""
+    take_literally(canvas.findobj(Text))
     text_fitting.lay_out(canvas)
     canvas.set_layout_engine(None)  # for "none", Matplotlib would draw twice before each file
     _round_blocks(canvas, 6)

@@ -1,4 +1,4 @@
-"""Few lines in colour with names at their ends, all others grey, and the message as title."""
+"""Few lines in colour with names at their ends, all others grey."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import FigureBase
 from scipy.optimize import isotonic_regression
 
 from shiftbench.evaluation import figure_style
@@ -80,9 +79,9 @@ def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return found
 
 
-def set_message(canvas: FigureBase, message: str) -> None:
-    """Set what a figure or a block of it says as its title."""
-    canvas.suptitle(message, x=figure_style.LEFT, ha="left", size=11, weight="bold")
+def shift(learner: str, coloured: Sequence[str]) -> float:
+    """Return where the points of a coloured line lie beside the others', from -0.5 to 0.5."""
+    return (coloured.index(learner) + 0.5) / len(coloured) - 0.5
 
 
 def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndarray]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pandas as pd
 from shiftbench.evaluation.output_files import write_together
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.paper_numbers import PaperNumber
+
+BAR = re.compile(r"(?<!\\)\|")
+"""A bar between two cells."""
 
 
 def mean_and_interval(scores: np.ndarray, metric: str, factor: float = 1, decimals: int = 3) -> str:
@@ -44,7 +48,7 @@ def save(
     """
     table = frame if readable is None else readable
     align = ["right" if pd.api.types.is_numeric_dtype(kind) else "left" for kind in table.dtypes]
-    cells = table.map(_cell).astype(str)
+    cells = table.map(_cell).astype(str).map(_escaped).rename(columns=_escaped)
     text = cells.to_markdown(index=False, colalign=align, disable_numparse=True)
     write_together(
         Path(stem),
@@ -59,9 +63,16 @@ def read_markdown(path: Path) -> tuple[list[str], list[list[str]], str]:
     """Return head, rows and caption of a table that `save` has written for people."""
     lines = path.read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith("|")]
-    head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in table)
+    head, _, *rows = (
+        [cell.strip().replace(r"\|", "|") for cell in BAR.split(line[1:-1])] for line in table
+    )
     caption = " ".join(line for line in lines if not line.startswith("|")).strip()
     return head, rows, caption
+
+
+def _escaped(cell: Any) -> str:
+    """Return the text of a cell or a head whose bars do not end it."""
+    return str(cell).replace("|", r"\|")
 
 
 def _cell(value: Any) -> str:

@@ -13,7 +13,9 @@ PAD = 6.0
 """Free space beside a text, in pixels."""
 FEWEST = 6
 """Characters of the narrowest line."""
-ROUNDS = 3
+NO_BREAK = "\N{NO-BREAK SPACE}"
+"""Stands between a number and its percent sign while lines are broken."""
+ROUNDS = 6
 """Largest number of times that a figure is laid out and its texts wrapped."""
 
 
@@ -29,8 +31,9 @@ def wrap(text: Text, room: float, whole: str = "") -> bool:
     whole = whole or before
     most = max(map(len, before.split("\n")))
     for width in range(min(int(1.1 * most * room / longest), most - 1), FEWEST - 1, -1):
-        lines = [line for part in whole.split("\n") for line in textwrap.wrap(part, width)]
-        text.set_text("\n".join(lines))
+        parts = whole.replace(" %", f"{NO_BREAK}%").split("\n")
+        lines = [line for part in parts for line in textwrap.wrap(part, width)]
+        text.set_text("\n".join(lines).replace(NO_BREAK, " "))
         if _length(text) <= room:
             break
     return text.get_text() != before

@@ -18,6 +18,8 @@ from shiftbench.config.jobs import command
 from shiftbench.forecast import digest_manifest, snakemake_metadata
 
 AGAIN = "follows"
+SHOWN = 120
+"""Characters of a value that are shown."""
 KINDS = {
     "new": "never run",
     "missing": "its output was deleted",
@@ -174,9 +176,37 @@ def _change(place: str, old: Any, new: Any, kind: str) -> str:
     if kind == "data":
         how = "new" if old is None else "gone" if new is None else "another file"
         return f"{place.partition('data.')[2] or place}: {how}"
+    if isinstance(old, list) and isinstance(new, list) and len(f"{old}{new}") > SHOWN:
+        return f"{place}: {_change_of_list(old, new)}"
     if old is None or new is None:
-        return f"{place}: {'now ' + str(new) if old is None else 'no longer ' + str(old)}"
-    return f"{place}: {old} -> {new}"
+        return f"{place}: {'now ' + _short(new) if old is None else 'no longer ' + _short(old)}"
+    return f"{place}: {_short(old)} -> {_short(new)}"
+
+
+def _change_of_list(old: list[Any], new: list[Any]) -> str:
+    """Return what is added to a long list, changed in it and removed from it, by name."""
+    before = [_name(one) for one in old if one not in new]
+    after = [_name(one) for one in new if one not in old]
+    words = []
+    for what, names in (
+        ("added", [name for name in after if name not in before]),
+        ("changed", [name for name in after if name in before]),
+        ("removed", [name for name in before if name not in after]),
+    ):
+        if names:
+            more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+            words.append(f"{what} {', '.join(names[:3])}{more}")
+    return "; ".join(words) or "in another order"
+
+
+def _name(value: Any) -> str:
+    """Return the name of a value, or its text."""
+    return str(value["name"]) if isinstance(value, Mapping) and "name" in value else _short(value)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _flat(value: Any, place: str = "") -> dict[str, Any]:

@@ -57,6 +57,7 @@ class CratedRun(NamedTuple):
 
     study: str
     stream: str
+    learner: str
     name: str
     store: Path
     spec: Spec
@@ -259,7 +260,7 @@ def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[C
                 local = {key: str(spec[key]) for key in LOCAL if key in spec}
                 name = store.relative_to(result_files.RUNS).as_posix()
                 name = name.removesuffix(result_paths.STORE)
-                yield CratedRun(study, stream, name, path, planned | local)
+                yield CratedRun(study, stream, method, name, path, planned | local)
 
 
 def _is_of_user(stream: Stream) -> bool:

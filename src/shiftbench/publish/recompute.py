@@ -47,6 +47,8 @@ class Run(Protocol):
     @property
     def study(self) -> str: ...
     @property
+    def learner(self) -> str: ...
+    @property
     def name(self) -> str: ...
 
 
@@ -74,10 +76,18 @@ class Again(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Size of a sample: at least `number` runs in all, and this share of the runs of each study."""
+    """Size of a sample: at least `number` runs in all, and this share of the runs of each group.
+
+    A group is a study; with `by_learner`, a learner of a study. At least one run of each is drawn.
+    """
 
     number: int = 0
     share: float = 0.0
+    by_learner: bool = False
+
+    def group(self, run: Run) -> tuple[str, ...]:
+        """Return the group of a run."""
+        return (run.study, run.learner) if self.by_learner else (run.study,)
 
 
 NOTHING = Sample()
@@ -102,38 +112,38 @@ def obstacle(crate: PlannedCrate, spec: specs.Spec) -> str:
 def draw(
     from_runs: list[Candidate[R]], sample: Sample, seed: int, seconds: float
 ) -> list[Candidate[R]]:
-    """Return runs drawn with a seed: one of each study, then more, until the sample is complete.
+    """Return runs drawn with a seed: one of each group, then more, until the sample is complete.
 
     A run that would take longer than what is left of the seconds is passed over for the next one of
-    its study.
+    its group.
     """
     generator = random.Random(seed)
-    waiting: dict[str, list[Candidate[R]]] = {}
+    waiting: dict[tuple[str, ...], list[Candidate[R]]] = {}
     for one in from_runs:
-        waiting.setdefault(one.run.study, []).append(one)
+        waiting.setdefault(sample.group(one.run), []).append(one)
     lacking = {
-        study: math.ceil(round(sample.share * len(runs), 9)) for study, runs in waiting.items()
+        group: math.ceil(round(sample.share * len(runs), 9)) for group, runs in waiting.items()
     }
-    for study, runs in waiting.items():
-        waiting[study] = [one for one in runs if not one.obstacle]
-        generator.shuffle(waiting[study])
-    studies = sorted(waiting)
-    generator.shuffle(studies)
+    for group, runs in waiting.items():
+        waiting[group] = [one for one in runs if not one.obstacle]
+        generator.shuffle(waiting[group])
+    groups = sorted(waiting)
+    generator.shuffle(groups)
     drawn: list[Candidate[R]] = []
     first = sample != NOTHING
 
-    def wants(study: str) -> bool:
-        asked = first or len(drawn) < sample.number or lacking[study] > 0
-        return asked and bool(waiting[study])
+    def wants(group: tuple[str, ...]) -> bool:
+        asked = first or len(drawn) < sample.number or lacking[group] > 0
+        return asked and bool(waiting[group])
 
-    while any(map(wants, studies)):
-        for study in studies:
-            while wants(study):
-                one = waiting[study].pop()
+    while any(map(wants, groups)):
+        for group in groups:
+            while wants(group):
+                one = waiting[group].pop()
                 if one.seconds <= seconds:
                     drawn.append(one)
                     seconds -= one.seconds
-                    lacking[study] -= 1
+                    lacking[group] -= 1
                     break
         first = False
     return sorted(drawn, key=lambda one: one.run.name)

@@ -48,6 +48,11 @@ class PublishedRun(NamedTuple):
         return self.job.spec
 
     @property
+    def learner(self) -> str:
+        """Return the learner."""
+        return self.place[1]
+
+    @property
     def place(self) -> tuple[str, str]:
         """Return stream and learner."""
         _, stream, learner, *_ = self.job.wildcards

@@ -16,6 +16,7 @@ from typing import Any
 from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.forecast import records
 from shiftbench.publish import result_files, source_data
 from shiftbench.publish.result_files import PROVENANCE
@@ -41,8 +42,9 @@ def publish(
     Returns
     -------
     dict
-        For each study "published" or "unchanged", and "left out" with the file that it lacks. With
-        `with_source` the text also says whether there are source data.
+        For each study "published" or "unchanged", and "left out" with the file that it lacks. The
+        text also names streams that only the study published before has, and, with `with_source`,
+        says whether there are source data.
 
     Raises
     ------
@@ -61,12 +63,15 @@ def publish(
             " again, which makes it again. Nothing was published."
         )
     new = [name for name in names if not _is_unchanged(folder, target, name)]
+    done = {
+        name: f"published{_lost_streams(folder, target, name)}" if name in new else "unchanged"
+        for name in names
+    }
     code = commit()  # before anything is written, because git tracks published files
     for name in [] if dry_run else new:
         _publish_study(results, target, name, code)
     for name in [] if dry_run else names:
         _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
-    done = {name: "published" if name in new else "unchanged" for name in names}
     for name in names if with_source and not dry_run else ():
         if name != result_files.OVERVIEW and not name.endswith(TRIALS):
             done[name] += _write_source(folder, name, result_files.study_folder(target, name))
@@ -104,6 +109,19 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
         return False
     ours, published = (result_files.of_study(side, study) for side in (results, target))
     return result_files.checksums(ours) == result_files.checksums(published)
+
+
+def _lost_streams(results: Path, target: Path, study: str) -> str:
+    """Return words on streams with published scores and none in the results, if there are any."""
+    before = _streams(target, study)
+    kept = _streams(results, study) if before else []
+    lost = [name for name in before if name not in kept]
+    return f"; no longer has the streams {', '.join(lost)}" if lost else ""
+
+
+def _streams(folder: Path, study: str) -> list[str]:
+    path = result_files.of_study(folder, study).get(result_paths.SCORE_TABLE)
+    return [] if path is None else list(tidy_files.read(path)["stream"].unique())
 
 
 def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) -> None:

@@ -166,6 +166,18 @@ def test_curves_fall_from_silence_to_an_alarm_at_each_task(study, pair, table):
     assert len(alarm_curves.draw(pair).get_axes()) == 2
 
 
+def test_the_title_compares_delays_at_equal_false_alarms(study, pair):
+    canvas = alarm_curves.draw(study)
+    lines = [one for one in canvas.get_axes()[0].get_lines() if len(one.get_xdata()) > 2]
+    delays = [one.get_ydata()[one.get_xdata() <= alarm_curves.READ].min() for one in lines]
+    (stream,) = study.streams
+    title = canvas.get_suptitle()
+    assert title.startswith(f"{stream}: ") and title.endswith(f"methods, {min(delays):.3g}")
+    assert " the smallest delay at 10 false alarms in 1,000 tasks of " in title
+    assert alarm_curves.caption(study).startswith(f"{title}. ")
+    assert alarm_curves.draw(pair).get_suptitle().endswith("of 2 streams")
+
+
 def test_a_seed_that_failed_is_left_out_of_methods_and_clocks(study):
     (stream,) = study.streams.values()
     runs = [study.run("toy-step", name) for name in METHODS]

@@ -31,7 +31,7 @@ def test_lines_are_scores_and_shares_of_shifts() -> None:
         assert in_windows.get_lines()[place].get_ydata() == pytest.approx(values)
         found = segmentation.inferred(study.run("toy-step", learner)).mean(axis=0)
         assert shifts.get_lines()[place].get_ydata() == pytest.approx(100 * found)
-    assert "windows of 1 task(s)" in error_over_time.caption(study)
+    assert "windows of 1 task." in error_over_time.caption(study)
     assert "dotted" in error_over_time.caption(study)
 
 

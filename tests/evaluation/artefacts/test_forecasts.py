@@ -13,6 +13,7 @@ from shiftbench.data.series import series
 from shiftbench.evaluation.artefacts import correlation_over_time, forecast_quality
 from shiftbench.evaluation.running.harness import run_job
 from shiftbench.evaluation.scoring.statistics import interval
+from tests.evaluation.artefacts import changed
 from tests.evaluation.scoring import stores
 
 METRICS = ["crps", "coverage_50", "coverage_90", "pit", "predicted_correlation"]
@@ -83,6 +84,26 @@ def test_a_forecast_has_its_score_coverage_and_distance(study):
     assert golden == pytest.approx([0.5, 0.5, 0.9, 0.9], abs=0.03)
     assert len(distance.get_lines()[0].get_xdata()) == SEEDS
     assert "over seeds" in forecast_quality.caption(study)
+
+
+def test_the_title_says_whose_crps_is_smallest(study):
+    means = {name: study.score("twin", name, "crps").mean() for name in LEARNERS}
+    best, last = sorted(means, key=means.get)
+    said = f"twin: {best} has the smallest CRPS of 2 methods, {means[best]:.3g}"
+    assert forecast_quality.draw(study).get_suptitle() == forecast_quality.message(study) == said
+    assert forecast_quality.caption(study).startswith(f"{said}. Left: CRPS")
+    failed = changed.of_streams(study, {"one": {(best, "crps"): np.nan}})
+    assert forecast_quality.message(failed) == f"one: {last} has a CRPS of {means[last]:.3g}"
+
+
+def test_the_title_counts_the_streams_with_the_smallest_crps(study):
+    means = {name: study.score("twin", name, "crps").mean() for name in LEARNERS}
+    best, last = sorted(means, key=means.get)
+    worse = {(best, "crps"): 2 * means[last] / means[best]}
+    three = changed.of_streams(study, {"one": worse, "two": {}, "three": worse})
+    said = f"{last} has the smallest CRPS on 2 of 3 streams"
+    assert forecast_quality.draw(three).get_suptitle() == said
+    assert forecast_quality.caption(three).startswith(said)
 
 
 def test_a_single_run_has_an_interval_over_its_stretches():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
@@ -87,6 +90,53 @@ def mfvi_run(name, accuracy, infos=None, **settings):
     )
 
 
+def dynamics(**accuracies):
+    """Return a study of runs that measure gradients, with test accuracies; NaN for failed ones."""
+    one = np.ones((SEEDS, 2, 1))
+    fields = ("train_accuracy", "expected_log_likelihood", "kl", "gradient_sd")
+    infos = dict.fromkeys(fields, one)
+    runs = [
+        mfvi_run(name, accuracy, infos, gradient_draws=4) for name, accuracy in accuracies.items()
+    ]
+    return stores.study("dynamics", STREAM, ["accuracy", "nll"], runs)
+
+
+def test_the_title_has_the_test_accuracy_at_the_end_of_training_best_first():
+    results = dynamics(low=0.6, failed=np.nan, high=0.875)
+    said = "images: after 10 epochs high has a test accuracy of 87.5 %, low 60.0 %"
+    (block,) = training_dynamics.draw(results).subfigs
+    assert block.get_suptitle() == training_dynamics.message(results, "images") == said
+    assert training_dynamics.caption(results).startswith(f"{said}. As Fig. 7")
+    bounded = dataclasses.replace(results, bounds=["high"])
+    said = "images: after 10 epochs low has a test accuracy of 60.0 %"
+    assert training_dynamics.message(bounded, "images") == said
+
+
+def test_the_title_fits_many_methods_and_none():
+    names = "abcdefg"
+    many = dynamics(**{name: 0.1 * place for place, name in enumerate(names, start=1)})
+    said = training_dynamics.message(many, "images")
+    shown = ", ".join(f"{name} {10 * names.index(name) + 10}.0 %" for name in "fedc")
+    assert said == (
+        "images: after 10 epochs g has a test accuracy of 70.0 %, "
+        f"{shown} (the best 5 of 7 methods)"
+    )
+    none = training_dynamics.message(dynamics(failed=np.nan), "images")
+    assert none == "images: no method has a test accuracy at the end of training"
+
+
+def test_runs_of_other_lengths_are_compared_at_the_end_of_training():
+    one = np.ones((SEEDS, 2, 1))
+    infos = dict.fromkeys(("train_accuracy", "expected_log_likelihood", "kl", "gradient_sd"), one)
+    runs = [
+        mfvi_run(name, 0.5, infos, gradient_draws=4, epochs=epochs)
+        for name, epochs in (("short", 5), ("long", 50))
+    ]
+    study = stores.study("dynamics", STREAM, ["accuracy", "nll"], runs)
+    said = "images: at the end of training short has a test accuracy of 50.0 %, long 50.0 %"
+    assert training_dynamics.message(study, "images") == said
+
+
 def test_training_goes_on_over_the_epochs_of_the_tasks():
     one = np.ones((SEEDS, 2, 1))
     infos = {
@@ -129,6 +179,82 @@ def test_scores_stand_against_the_cut_a_curve_for_each_number_of_draws():
         "1 draw a step", "4 draws a step",
     ]  # fmt: skip
     np.testing.assert_allclose(nll.containers[0].lines[0].get_ydata(), [0.4, 0.3])
+
+
+def truncated(cuts, whole, bounds=()):
+    """Return results with accuracies of cuts and of whole normals, by cut and draws, or draws."""
+
+    def name(*parts):
+        return "-".join(f"{part:g}" for part in parts)
+
+    runs = [
+        mfvi_run(name(*place), accuracy, family="truncated", truncation=place[0], draws=place[1])
+        for place, accuracy in cuts.items()
+    ]
+    runs += [mfvi_run(name(draws), accuracy, draws=draws) for draws, accuracy in whole.items()]
+    study = stores.study("truncation", STREAM, ["accuracy", "nll"], runs)
+    return dataclasses.replace(study, bounds=bounds)
+
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        (
+            truncated({(0.5, 1): 0.8, (0.5, 4): 0.9, (2.0, 4): 0.7}, {1: 0.6, 4: 0.75}),
+            "noise cut at 0.5 sd, with 4 draws a step, has the largest accuracy, 90.0 %; without a"
+            " cut it is at most 75.0 %",
+        ),
+        (
+            truncated({(0.5, 1): 0.9, (2.0, 4): 0.9}, {1: NAN}),
+            "noise cut at 0.5 sd, with 1 draw a step, has the largest accuracy of 90.0 %",
+        ),
+        (
+            truncated({(0.5, 1): 0.8, (2.0, 1): 0.9}, {}),
+            "noise cut at 2 sd has the largest accuracy of 90.0 %",
+        ),
+        (
+            truncated({(0.5, 1): 0.8, (2.0, 1): NAN}, {1: NAN}),
+            "noise cut at 0.5 sd has an accuracy of 80.0 %",
+        ),
+        (
+            truncated({(0.5, 1): 0.8, (2.0, 1): 0.7}, {1: 0.8}),
+            "no cut improves the accuracy, 80.0 % without one, at most 80.0 %",
+        ),
+        (
+            truncated({(0.5, 1): 0.8, (2.0, 1): 0.7}, {1: 0.75}, bounds=["0.5-1"]),
+            "no cut improves the accuracy, 75.0 % without one, at most 70.0 %",
+        ),
+        (truncated({(0.5, 1): NAN}, {1: 0.8}), "no method with a cut has an accuracy"),
+    ],
+)
+def test_the_title_says_which_cut_is_best(study, said):
+    assert truncation.message(study, "images") == f"images: {said}"
+    (title,) = [block.get_suptitle() for block in truncation.draw(study).subfigs]
+    assert title == f"images: {said}"
+    assert truncation.caption(study).startswith(f"images: {said}. Test scores")
+
+
+def test_each_stream_has_a_title():
+    study = truncated({(0.5, 1): 0.8}, {1: 0.7})
+    cubes = [study.cube.assign_coords(stream=[name]) for name in ("images", "others")]
+    cube = xr.concat(cubes, "stream")
+    cube["score"].loc[{"stream": "others", "metric": "accuracy", "learner": "1"}] = 0.9
+    runs = {path.replace("images", "others"): store for path, store in study.scores.items()}
+    both = dataclasses.replace(
+        study,
+        scores={**study.scores, **runs, "scores": cube},
+        streams={"images": STREAM, "others": STREAM},
+    )
+    said = [block.get_suptitle() for block in truncation.draw(both).subfigs]
+    assert said == [
+        "images: noise cut at 0.5 sd has the largest accuracy, 80.0 %; without a cut it is at most"
+        " 70.0 %",
+        "others: no cut improves the accuracy, 90.0 % without one, at most 80.0 %",
+    ]
+    assert truncation.caption(both).startswith(". ".join(said))
 
 
 @pytest.mark.parametrize("artefact", [gradient_noise, training_dynamics, truncation])

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import memory, plasticity, stability_gap
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -64,13 +65,16 @@ def study():
         {STREAM: store},
         methods=spec["methods"],
         labels=labels,
+        bounds=["joint"],
     )
 
 
 def test_sizes_of_one_memory_are_one_line_over_all_its_rows(study):
-    expected = {"Joint": {0: "joint"}}
-    expected["VCL + coreset"] = {TASKS * size: name for name, size in SIZES.items()}
-    assert memory.lines(study, STREAM) == expected
+    found = memory.lines(study, STREAM)
+    assert {name: line.sizes for name, line in found.items()} == {
+        "Joint": {0: "joint"},
+        "VCL + coreset": {TASKS * size: name for name, size in SIZES.items()},
+    }
     figure = memory.draw(study)
     left, right = [axes for axes in figure.get_axes() if axes.get_xlabel()]
     assert [text.get_text() for text in left.get_xticklabels()] == ["0", "20", "100"]
@@ -80,6 +84,44 @@ def test_sizes_of_one_memory_are_one_line_over_all_its_rows(study):
     assert line.get_ydata() == pytest.approx(acc[1:])
     worst = [100 * study.score(STREAM, name, "worst_case_acc").mean() for name in SIZES]
     assert right.get_lines()[1].get_ydata() == pytest.approx(worst)
+
+
+def test_the_title_says_which_memory_is_best_beside_the_bound(study):
+    best, joint = (100 * study.score(STREAM, n, "acc").mean() for n in ("coreset-100", "joint"))
+    said = (
+        f"{STREAM}: with 100 rows of memory, VCL + coreset has an average accuracy of {best:.1f} %"
+        f" (Joint: {joint:.1f} %)"
+    )
+    assert memory.draw(study).subfigs[0].get_suptitle() == said
+    assert memory.caption(study).startswith(said)
+
+
+def test_five_memories_are_in_colour_and_named_at_their_ends(study):
+    store, names = study.streams[STREAM], [f"method-{number}" for number in range(7)]
+    runs = []
+    for number, name in enumerate(names):
+        for size in (4, 20):
+            run = continual_stores.run(store, f"{name}-{size}", looks(0.3 + number / 20)[:, :, -1])
+            spec = json.loads(run.attrs["spec"])
+            inner = [[f"{spec['learner'][0][0]}", {"strength": float(number)}]]
+            spec["learner"] = [["coreset", {"size": size}], *inner]
+            runs.append(run.assign_attrs(spec=json.dumps(spec)))
+    learners = [f"{name}-{size}" for name in names for size in (4, 20)]
+    spec = {"study": "s", "metrics": ["accuracy", "acc"], "learners": learners, "methods": {}}
+    spec |= {"reference": None, "streams": [STREAM]}
+    tree, table = summarise.summarise(spec, {STREAM: store}, runs)
+    several = StudyResults("s", "A study", "", "", by_path(tree), table, {STREAM: store})
+    (axes,) = memory.draw(several).get_axes()
+    labels = [text.get_text() for text in axes.texts]
+    assert sorted(labels) == [f"method-{number}-" for number in range(2, 7)]
+    grey = [line for line in axes.get_lines() if line.get_color() == highlights.GREY]
+    assert len(grey) == 2
+
+
+def test_a_single_line_lies_on_its_places(study):
+    left, *_ = memory.draw(study).get_axes()
+    (line,) = [one for one in left.get_lines() if len(one.get_xdata()) == len(SIZES)]
+    assert line.get_xdata() == pytest.approx([0, 1, 2])
 
 
 def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
@@ -132,6 +174,15 @@ def test_the_gap_is_written_beside_each_name(study):
     figure = stability_gap.draw(study)
     shown = {axes.get_title(loc="left"): axes.get_title(loc="right") for axes in figure.get_axes()}
     assert shown == {study.label(name): "20.0" for name in study.learners}
+
+
+def test_the_title_says_whose_gap_is_smallest_without_bounds(study):
+    said = f"{STREAM}: VCL + coreset, "
+    (title,) = [block.get_suptitle() for block in stability_gap.draw(study).subfigs]
+    assert title.startswith(said) and title.endswith(
+        "has the smallest stability gap of 3 methods, 20.0 points"
+    )
+    assert stability_gap.caption(study).startswith(title)
 
 
 def test_names_beside_lines_do_not_cover_each_other(study):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from shiftbench.config.library import Library
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation import text_fitting
 from shiftbench.evaluation.artefacts import average_cumulative_loss, regret, regret_table
 from shiftbench.evaluation.scoring import hindsight
+from tests.evaluation.artefacts import changed
 from tests.evaluation.scoring import stores
 
 
@@ -34,6 +37,48 @@ def test_lines_end_at_the_score_and_start_after_the_burn_in(study):
         score = study.score("breast-cancer", learner, "average_cumulative_loss").mean()
         assert lines[learner].get_ydata()[-1] == pytest.approx(score)
         assert lines[learner].get_xdata()[[0, -1]].tolist() == [10, 569]
+
+
+LOSS = "average_cumulative_loss"
+
+
+def test_the_title_says_who_ends_with_the_smallest_loss(study):
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    best = min(ends, key=ends.get)
+    said = f"breast-cancer: {best} ends with the smallest average loss of 3 methods"
+    said += f", {ends[best]:.3g}"
+    drawn = average_cumulative_loss.draw(study)
+    assert drawn.get_suptitle() == average_cumulative_loss.message(study) == said
+    assert average_cumulative_loss.caption(study).startswith(f"{said}. Prequential")
+    bounded = dataclasses.replace(study, bounds=[best])
+    assert f"{best} ends" not in average_cumulative_loss.message(bounded)
+    assert "of 2 methods" in average_cumulative_loss.message(bounded)
+
+
+def test_the_title_counts_the_streams_without_learners_that_failed(study):
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    first, second, _ = sorted(ends, key=ends.get)
+    failed = {(first, LOSS): np.nan}
+    three = changed.of_streams(study, {"one": {}, "two": failed, "three": failed})
+    said = f"{second} ends with the smallest average loss on 2 of 3 streams"
+    assert average_cumulative_loss.draw(three).get_suptitle() == said
+    assert average_cumulative_loss.caption(three).startswith(said)
+    nothing = {(name, LOSS): np.nan for name in study.learners}
+    none = changed.of_streams(study, {"one": nothing})
+    assert average_cumulative_loss.message(none) == "one: no method has an average loss"
+
+
+@pytest.mark.parametrize("module", [average_cumulative_loss, regret])
+def test_the_legend_and_the_panels_are_below_the_title(study, module):
+    drawn = module.draw(study)
+    text_fitting.lay_out(drawn)
+    (title,) = [text for text in drawn.texts if text.get_text() == drawn.get_suptitle()]
+    (block,) = drawn.subfigs
+    (legend,) = block.legends
+    (panel,) = drawn.get_axes()
+    ends = [title.get_window_extent().y0, *legend.get_window_extent().extents[[3, 1]]]
+    ends.append(panel.get_tightbbox().y1)
+    assert ends == sorted(ends, reverse=True)
 
 
 def test_lines_that_coincide_are_told_by_their_markers(study):
@@ -71,6 +116,58 @@ def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
         assert np.isnan(bounds[2]).all()
         assert (bounds[:2] > np.array(points["s"])[:2]).all()
     assert (np.array(points["s"]) >= np.array(points["o"])).all()
+
+
+BOUND_OF = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"}
+
+
+def shares(study):
+    """Return the regrets relative to their bounds by learner, [order] of both kinds."""
+    return {
+        name: np.concatenate(
+            [
+                study.score("breast-cancer", name, kind) / study.score("breast-cancer", name, bound)
+                for kind, bound in BOUND_OF.items()
+            ]
+        )
+        for name in study.learners
+    }
+
+
+def test_the_title_says_that_no_regret_exceeds_its_bound_and_which_is_nearest(study):
+    largest = {name: max(shares(study)[name]) for name in ("oga", "sva")}  # ngvi has no bound
+    nearest = max(largest, key=largest.get)
+    said = (
+        "None of 12 regrets exceeds its bound; the nearest reaches"
+        f" {100 * largest[nearest]:.3g} % of it ({nearest})"
+    )
+    assert regret.draw(study).get_suptitle() == regret.message(study) == said
+    assert regret.caption(study).startswith(f"{said}. Sum of losses")
+
+
+def test_the_title_counts_regrets_above_their_bound(study):
+    found = shares(study)["oga"]
+    factor = 1 / np.sort(found[:3])[:2].mean()  # between the smallest and the next of three
+    less = {("oga", "regret_bound"): 1 / factor}
+    several = changed.of_streams(study, {"one": {}, "two": less})
+    above = found[:3] * factor
+    assert sorted(above > 1) == [False, True, True]
+    said = (
+        f"2 of 24 regrets exceed their bound, by a factor of up to {above.max():.3g} (oga on two)"
+    )
+    assert regret.draw(several).get_suptitle() == said
+    assert regret.caption(several).startswith(said)
+
+
+def test_without_a_bound_the_title_says_whose_regret_is_smallest(study):
+    bounds = {(name, bound): np.nan for name in study.learners for bound in BOUND_OF.values()}
+    means = {name: study.score("breast-cancer", name, "regret").mean() for name in study.learners}
+    best = min(means, key=means.get)
+    none = changed.of_streams(study, {"one": bounds})
+    said = f"one: {best} has the smallest regret of 3 methods, {means[best]:.3g}"
+    assert regret.draw(none).get_suptitle() == said
+    two = changed.of_streams(study, {"one": bounds, "two": bounds})
+    assert regret.message(two) == f"{best} has the smallest regret on 2 of 2 streams"
 
 
 def test_the_table_sets_the_papers_figure_beside_ours(study):

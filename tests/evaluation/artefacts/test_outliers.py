@@ -73,6 +73,60 @@ def test_each_number_is_that_of_its_cell(study):
     assert f"Shown for streams with 2 changes. {study.basis()}" in outliers.caption(study)
 
 
+def scored(study, scores):
+    """Return a study with these alarms at outliers and waits [seed] in its hardest cell."""
+    cube = study.cube.copy(deep=True)
+    names = {tuple(at.values()): stream for stream, at in study.cells.items()}
+    for learner, values in scores.items():
+        for metric, value in zip(outliers.ROWS, values, strict=False):
+            place = {"stream": names[0.1, 5, 2], "learner": learner, "metric": metric}
+            cube["score"].loc[place] = value
+    return dataclasses.replace(study, scores={**study.scores, "scores": cube})
+
+
+def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(study):
+    names = {tuple(at.values()): stream for stream, at in study.cells.items()}
+    stream = names[0.1, 5, 2]
+    share, wait = (
+        np.nanmean(study.score(stream, "cusum", name)) for name in list(outliers.ROWS)[:2]
+    )
+    window = alarms.horizon(study.streams[stream]).window
+    said = (
+        f"10 % outliers, 5 in a row: cusum has false alarms at {100 * share:.1f} % of bursts;"
+        f" after a change it waits {wait:.1f} values (at most {window})"
+    )
+    assert outliers.message(study) == outliers.draw(study).get_suptitle() == said
+    assert outliers.caption(study).startswith(f"{said}. Down is better.")
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({"static": (0.25, 9)}, "static has the fewest false alarms of 2 methods, at 25.0 % of"),
+        ({"cusum": (np.nan, 5), "static": (0.25, 9)}, "static has false alarms at 25.0 % of"),
+        ({"cusum": (np.nan, 5)}, "no method has a share of false alarms"),
+        (
+            {"cusum": (0, 50), "static": (0, 12.5)},
+            "cusum and static have the fewest false alarms of 2 methods, at 0.0 % of bursts;"
+            " after a change they wait 12.5 to 50.0 values",
+        ),
+        (
+            {"cusum": (0, 50), "static": (0, 50)},
+            "cusum and static have the fewest false alarms of 2 methods, at 0.0 % of bursts;"
+            " after a change they wait 50.0 values",
+        ),
+    ],
+)
+def test_the_title_is_true_for_ties_and_failed_methods(study, scores, said):
+    message = outliers.message(scored(study, {"cusum": (0.5, 3)} | scores))
+    assert message.startswith(f"10 % outliers, 5 in a row: {said}")
+
+
+def test_the_title_does_not_rank_bounds(study):
+    bound = dataclasses.replace(scored(study, {"static": (0.0, 9)}), bounds=["static"])
+    assert ": cusum has false alarms at" in outliers.message(bound)
+
+
 def test_a_study_without_axes_is_refused(study):
     with pytest.raises(UserError, match="outliers needs `axes`"):
         outliers.draw(dataclasses.replace(study, cells={}))

@@ -9,6 +9,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import robustness
+from tests.evaluation.artefacts import changed
 from tests.evaluation.scoring import stores
 
 POINTS = [
@@ -18,14 +19,15 @@ POINTS = [
 ]
 
 
-def study():
+def study(failed=(2,)):
+    """Return a study of eight configurations; `failed` are those of mfvi."""
     stream = stores.toy_stream(8)
     rng = np.random.default_rng(0)
     runs = []
     for name in ("radial", "mfvi"):
         score = np.repeat(rng.random((1, 8, 1)), stream.sizes["task"], axis=2)
         if name == "mfvi":
-            score[:, 2] = np.nan
+            score[:, list(failed)] = np.nan
         status = ["failed: so it is" if np.isnan(one) else "ok" for one in score[0, :, 0]]
         runs.append(
             stores.run_store(score, ["squared_error"], stream, name, [["x", {}]], status=status)
@@ -54,6 +56,50 @@ def test_every_configuration_is_a_point_under_its_value():
     points = [line for line in panels[2].lines if line.get_linestyle() == "None"]
     assert sum(len(line.get_xdata()) for line in points) == 8 + 7
     assert [label.get_text() for label in panels[2].get_xticklabels()] == ["adam", "sgd"]
+
+
+def halves(of_study):
+    """Return the error that four of the eight configurations keep to; NaN where fewer have one."""
+    scores = {
+        name: np.sort(of_study.score("toy-step", name, "squared_error"))
+        for name in of_study.learners
+    }
+    return {name: values[3] for name, values in scores.items()}
+
+
+def test_the_title_says_what_half_of_the_configurations_reach_best_first():
+    results = study()
+    found = halves(results)
+    best, last = sorted(found, key=found.get)
+    said = (
+        "toy-step, squared error: half of all configurations reach"
+        f" {found[best]:.3g} with {best} and {found[last]:.3g} with {last}"
+    )
+    (block,) = robustness.draw(results).subfigs
+    assert block.get_suptitle() == robustness.message(results, "toy-step") == said
+    assert robustness.caption(results).startswith(f"{said}. Each configuration")
+    bounded = dataclasses.replace(results, bounds=[best])
+    assert robustness.message(bounded, "toy-step").endswith(f"reach {found[last]:.3g} with {last}")
+
+
+def test_a_method_that_mostly_fails_is_named_last():
+    results = study(failed=range(5))
+    said = robustness.message(results, "toy-step")
+    reached = f"{halves(results)['radial']:.3g} with radial"
+    assert said.endswith(f"reach {reached}; fewer than half have a score with mfvi")
+    alone = dataclasses.replace(results, bounds=["radial"])
+    said = "toy-step, squared error: no method has a score with half of all configurations"
+    assert robustness.message(alone, "toy-step") == said
+
+
+def test_each_stream_has_a_title_and_one_legend_is_for_all():
+    several = changed.of_streams(study(), {"one": {}, "two": {("radial", "squared_error"): 0.1}})
+    drawn = robustness.draw(several)
+    messages = [robustness.message(several, stream) for stream in ("one", "two")]
+    assert [block.get_suptitle() for block in drawn.subfigs] == messages
+    assert messages[0].endswith("with mfvi") != messages[1].endswith("with mfvi")
+    assert robustness.caption(several).startswith(". ".join(messages))
+    assert [len(block.subfigs[0].legends) for block in drawn.subfigs] == [1, 0]
 
 
 def test_tick_labels_have_two_digits_of_fractions():

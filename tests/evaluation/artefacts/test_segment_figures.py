@@ -88,6 +88,58 @@ def test_filled_and_hollow_points_are_the_two_streams(recurring):
     assert "paired by seed" in recall_gain.caption(results)
 
 
+def gaining(values, learner):
+    """Return the mean gain of a learner in points, and whether its interval holds 0."""
+    place = LEARNERS.index(learner)
+    points = 100 * (values[0, place, 0] - values[1, place, 0])
+    low, high = statistics.interval(points, (-100, 100))[2:4]
+    return points.mean(), low <= 0 <= high
+
+
+def test_the_title_says_who_gains_most_and_whether_its_interval_holds_0(recurring):
+    results, values = recurring
+    means = {name: gaining(values, name)[0] for name in LEARNERS}
+    assert max(means, key=means.get) == "vcl"
+    said = "again: vcl gains most from a distribution that comes back, 10.0 points"
+    (block,) = recall_gain.draw(results).subfigs
+    assert block.get_suptitle() == recall_gain.message(results, "again", "fresh") == said
+    assert recall_gain.caption(results).startswith(f"{said}. Accuracy on")
+    mean, uncertain = gaining(values, "vgs")
+    assert uncertain and mean < 0
+    alone = dataclasses.replace(results, bounds=["vcl"])
+    said = recall_gain.message(alone, "again", "fresh")
+    assert said.endswith(f"vgs loses {-mean:.1f} points (interval holds 0)")
+
+
+def gain_study(recurring, *gains):
+    """Return a study with these gains of vgs and vcl in points; NaN for one that failed."""
+    results, _ = recurring
+    values = np.full((2, 2, 1, SEEDS), 0.5)
+    values[0] += np.array(gains)[:, None, None] / 100
+    return study(results.streams, ["return_accuracy"], values)
+
+
+@pytest.mark.parametrize(
+    ("gains", "said"),
+    [
+        ((7, 7), "vgs and vcl gain most from a distribution that comes back, 7.0 points"),
+        ((np.nan, 7), "vcl gains 7.0 points from a distribution that comes back"),
+        (
+            (-7, -3),
+            "no method gains from a distribution that comes back; vcl loses least, 3.0 points",
+        ),
+        (
+            (np.nan, -3),
+            "no method gains from a distribution that comes back; vcl loses 3.0 points",
+        ),
+        ((np.nan, np.nan), "no method has an accuracy on a distribution that comes back"),
+    ],
+)
+def test_the_title_fits_ties_losses_and_failed_methods(recurring, gains, said):
+    results = gain_study(recurring, *gains)
+    assert recall_gain.message(results, "again", "fresh") == f"again: {said}"
+
+
 def test_streams_without_a_twin_are_refused(recurring):
     results, _ = recurring
     alone = dataclasses.replace(results, streams={"again": results.streams["again"]})

@@ -8,16 +8,15 @@ scratch. For these the artefacts show the score of each task right after it was 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import SubFigure
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.metrics import continual
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -178,13 +177,3 @@ def panels(block: SubFigure, number: int) -> list[Axes]:
     for axes in grid[max(0, number - columns) : number]:
         axes.tick_params(labelbottom=True)
     return list(grid[:number])
-
-
-def blocks(figure: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]]:
-    """Yield each stream with its part of the figure, which gets a title."""
-    letters = figure_style.panel_letters(len(study.streams))
-    parts = figure_style.divide(figure, study.streams)
-    for letter, (stream, part) in zip(letters, parts, strict=True):
-        text = figure_style.stream_title(stream, study.streams[stream])
-        part.suptitle(figure_style.with_letter(letter, text), x=0.008, ha="left", size=10)
-        yield stream, part

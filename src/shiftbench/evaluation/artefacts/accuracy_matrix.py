@@ -14,7 +14,7 @@ from matplotlib.image import AxesImage
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _continual, _leaders
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
@@ -30,15 +30,21 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "accuracy-matrix")
     rows = _continual.rows(len(study.learners))
     figure = figure_style.figure(
-        (0.35 + 2.0 * rows) * len(study.streams), caption(study), study.basis()
+        (0.35 + 2.0 * rows) * len(study.streams), _foot(study), study.basis()
     )
-    for stream, block in _continual.blocks(figure, study):
+    for stream, block in figure_style.divide(figure, study.streams):
+        figure_style.set_message(block, _leaders.message(study, stream))
         _draw_stream(block, study, stream)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say who is best, describe the figure, the number of runs and the reductions."""
+    return _leaders.messages(study) + _foot(study)
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
         "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that "

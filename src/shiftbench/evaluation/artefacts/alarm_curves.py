@@ -14,13 +14,15 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _detectors, _series
+from shiftbench.evaluation.artefacts import _best, _detectors, _series
 from shiftbench.evaluation.scoring import alarms, blind_detectors, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=("changes",))
 
 HEIGHT = 2.7
+READ = 10
+"""Number of false alarms in 1,000 tasks at which the title compares delays."""
 FEWEST, MOST = 0.1, 1000.0
 """Ends of the axis of false alarms; smaller numbers are drawn at its left end."""
 MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True))
@@ -32,20 +34,47 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream with shifts. Raises UserError if no learner decides about any."""
     if not any(_detectors.runs(study, stream) for stream in study.streams):
         raise study.lacking("alarm-curves", "a learner that decides about shifts")
-    # Without a shift there is no delay; tables have the false alarms of such streams.
-    changing = [stream for stream, store in study.streams.items() if store["shift"].values.any()]
-    titles = {_series.short_name(study, stream): stream for stream in changing}
+    titles = {_series.short_name(study, stream): stream for stream in _changing(study)}
     return figure_style.panel_per_stream(
         titles,
         HEIGHT,
-        caption(study),
+        message(study),
+        _foot(study),
         study.basis(),
         lambda axes, title: _draw_stream(axes, study, titles[title]),
     )
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say who alarms soonest, describe the lines, the number of runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which method has the smallest delay at `READ` false alarms, or on how many streams."""
+    delays = {}
+    for stream in _changing(study):
+        curves = {
+            name: _frontier(run, study.streams[stream])
+            for name, run in _detectors.runs(study, stream).items()
+        }
+        delays[_series.short_name(study, stream)] = {
+            name: float(delay[rate <= READ].min()) if (rate <= READ).any() else np.nan
+            for name, (rate, delay) in curves.items()
+        }
+    return _best.smallest(study, delays, f"delay at {READ} false alarms in 1,000 tasks")
+
+
+def _changing(study: StudyResults) -> list[str]:
+    """Return the streams with shifts.
+
+    Without a shift there is no delay; tables have the false alarms of such streams.
+    """
+    return [stream for stream, store in study.streams.items() if store["shift"].values.any()]
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
         " many false alarms, means over seeds. Markers: alarms as a method raises them, with"

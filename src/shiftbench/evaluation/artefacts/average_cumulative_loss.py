@@ -16,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.scoring import hindsight
+from shiftbench.evaluation.artefacts import _best
+from shiftbench.evaluation.scoring import hindsight, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(uses=("average_cumulative_loss",), rows=("best-fixed",))
@@ -36,12 +37,36 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream. Raises UserError without the metric."""
     study.require_metrics("average-cumulative-loss", METRIC)
     return figure_style.panel_per_stream(
-        study.streams, 3.1, caption(study), study.basis(), partial(_draw_stream, study)
+        study.streams,
+        3.1,
+        message(study),
+        _foot(study),
+        study.basis(),
+        partial(_draw_stream, study),
     )
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say who ends best, describe the lines, the number of runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which learner ends with the smallest average loss, or on how many streams."""
+    ends = {
+        stream: {name: _end(study, stream, name) for name in study.learners}
+        for stream in study.streams
+    }
+    return _best.smallest(study, ends, "average loss", ("ends with", "end with"))
+
+
+def _end(study: StudyResults, stream: str, learner: str) -> float:
+    """Return the mean over orders at the end of a learner's line; NaN if all orders failed."""
+    return statistics.interval(_orders(study, stream, learner, METRIC)[:, -1]).mean
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     dotted = (
         "; dotted: expected loss under the posterior, where that is another"
         if EXPECTED in study.metrics
@@ -72,7 +97,7 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
         mean, label = lines.mean(axis=0), study.label(learner)
         markers = figure_style.marker_positions(number, len(study.learners), len(t))
         panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=label)
-        low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
+        low, high = np.quantile(lines, BAND, axis=0)
         panel.fill_between(t, low, high, color=style["color"], alpha=0.15, lw=0)
         if EXPECTED in study.metrics:
             expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
@@ -94,9 +119,10 @@ def _drawn_rows(rows: int) -> np.ndarray:
 
 
 def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
-    """Return the average so far [order, drawn], for the orders that did not fail."""
+    """Return the average so far [order, drawn] of orders that did not fail; else one of NaN."""
     lines = running_mean(study.by_task(stream, learner, metric))
-    return lines[~np.isnan(lines).any(axis=1)][:, _drawn_rows(lines.shape[1]) - 1]
+    kept = lines[~np.isnan(lines).any(axis=1)][:, _drawn_rows(lines.shape[1]) - 1]
+    return kept if len(kept) else np.full((1, kept.shape[1]), np.nan)
 
 
 def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:

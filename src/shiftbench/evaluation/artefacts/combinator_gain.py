@@ -6,14 +6,17 @@ components but for its outermost combinator.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import components, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import ranking, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -36,7 +39,9 @@ class Row(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per stream, a row per combinator. Raises UserError without any pair."""
     lines = rows(study)
-    figure = figure_style.figure(1.0 + ROW_INCHES * len(lines), caption(study), study.basis())
+    height = 1.0 + figure_style.MESSAGE + ROW_INCHES * len(lines)
+    figure = figure_style.figure(height, _foot(study), study.basis())
+    figure_style.set_message(figure, message(study))
     panels = figure.subplots(1, len(study.streams), squeeze=False, sharey=True)[0]
     letters = figure_style.panel_letters(len(panels))
     for axes, stream, letter in zip(panels, study.streams, letters, strict=True):
@@ -51,7 +56,85 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the rows, the number of runs and the reductions."""
+    """Say what gains most, describe the rows, the number of runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which method gains the most over its learner alone, by stream where there are several."""
+    pairs = {row.outer: row for row in rows(study) if row.outer and row.outer not in study.bounds}
+    gains = {
+        stream: {
+            name: of
+            for name, row in pairs.items()
+            if not np.isnan((of := gain(study, stream, row)).mean)
+        }
+        for stream in study.streams
+    }
+    if not any(gains.values()):
+        return "No method can be compared with its learner alone"
+    if len(gains) == 1:
+        ((stream, of_stream),) = gains.items()
+        return f"{stream}: {_on_one(study, pairs, of_stream)}"
+    return _on_several(study, pairs, gains)
+
+
+def _on_one(study: StudyResults, pairs: Mapping[str, Row], gains: Mapping[str, Interval]) -> str:
+    """Say which methods gain the most on a stream. gains: of each method that has not failed."""
+    best = _best.largest({name: of.mean for name, of in gains.items()})
+    of, who, several = gains[best[0]], _best.names(study, best), len(best) > 1
+    size = _size(study, of._replace(low=np.nan, high=np.nan) if several else of)
+    over = "a learner" if several else study.label(pairs[best[0]].alone)
+    if len(gains) == 1:
+        if of.mean > 0:
+            return f"{who} gains {size} over {over} alone"
+        return f"{who} does not gain over {over} alone: {size}"
+    if of.mean > 0:
+        verb = "gain" if several else "gains"
+        return f"{who} {verb} the most of {len(gains)} methods, {size} over {over} alone"
+    verb = "are" if several else "is"
+    return f"none of {len(gains)} methods gains over its learner alone; best {verb} {who}, {size}"
+
+
+def _on_several(
+    study: StudyResults, pairs: Mapping[str, Row], gains: Mapping[str, Mapping[str, Interval]]
+) -> str:
+    """Say which methods gain the most on most streams, and where the largest gain is."""
+    of_all = {(stream, name): of for stream, found in gains.items() for name, of in found.items()}
+    stream, largest = max(of_all, key=lambda place: of_all[place].mean)
+    names = list(dict.fromkeys(name for _, name in of_all))
+    where = f"of {len(gains)} streams"
+    if of_all[stream, largest].mean <= 0:
+        return f"None of {len(names)} methods gains over its learner alone on any {where}"
+    firsts = [
+        name
+        for found in gains.values()
+        for name in _best.largest({name: of.mean for name, of in found.items() if of.mean > 0})
+    ]
+    best = _best.largest({name: float(firsts.count(name)) for name in names})
+    who, several = _best.names(study, best), len(best) > 1
+    most = f" the most of {len(names)} methods" if len(names) > 1 else ""
+    return (
+        f"{who} {'each gain' if several else 'gains'}{most} on {firsts.count(best[0])} {where};"
+        f" the largest gain is {_size(study, of_all[stream, largest])}"
+        f" ({study.label(largest)} over {study.label(pairs[largest].alone)}, {stream})"
+    )
+
+
+def _size(study: StudyResults, of: Interval) -> str:
+    """Return a gain with its unit and, where it has one, its interval."""
+    metric = study_ranking.leading_metric(study, NAME)
+    percent = units.factor(metric) == 100
+    unit = "points" if percent else components.metric(metric).unit
+
+    def shown(value: float) -> str:
+        return f"{value:z.1f}" if percent else f"{value:z.3g}"
+
+    return " ".join(filter(None, (shown(of.mean), unit, units.ends(of.low, of.high, shown))))
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     metric = study_ranking.leading_metric(study, NAME)
     return (
         f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with its own"

@@ -6,6 +6,8 @@ once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +16,7 @@ from matplotlib.lines import Line2D
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regimes
+from shiftbench.evaluation.artefacts import _best, _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import alarms, statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -34,19 +36,72 @@ SPREAD = 0.24
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per metric. Raises UserError without the axes or metrics."""
     grid = _grid(study)
-    figure = figure_style.figure(3.3, caption(study), study.basis())
-    panels = figure.subplots(1, len(PANELS))
+    figure = figure_style.figure(3.3 + figure_style.MESSAGE, _foot(study), study.basis())
+    below = figure_style.below_message(figure, message(study))
+    panels = below.subplots(1, len(PANELS))
     letters = figure_style.panel_letters(len(PANELS))
     for axes, letter, (metric, title) in zip(panels, letters, PANELS.items(), strict=True):
         _draw(axes, study, grid, metric)
         figure_style.set_title(axes, letter, title)
     panels[1].axhline(1, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
-    _legend(figure, study, grid)
+    _legend(below, study, grid)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the numbers, the number of runs and the reductions."""
+    """Say who leads in the widest drifts, describe the numbers, the runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which methods are the most accurate in the widest drifts, and find the most."""
+    grid = _grid(study)
+    widths, modes = grid.values(0), grid.values(1)
+    widest = max(widths, key=float)
+    where = f"Drifts of {widest} task{'s' if widest != '1' else ''}"
+    start = (where if float(widest) else "Drifts at once") + ", the widest" * (len(widths) > 1)
+    averaged = f" (mean of {' and '.join(modes)})" if len(modes) > 1 else ""
+    accuracy, _, recall = (_means(study, grid, widest, metric) for metric in PANELS)
+    finding = f", and {_finding(study, recall, _best.largest(accuracy))}" if recall else ""
+    return f"{start}: {_accurate(study, accuracy)}{finding}{averaged}"
+
+
+def _means(study: StudyResults, grid: Grid, width: str, metric: str) -> dict[str, float]:
+    """Return the mean over modes of each method that has a score in all, without bounds."""
+    streams = [grid.stream(width, mode, ()) for mode in grid.values(1)]
+    means = {
+        name: float(np.mean([_score(study, stream, name, metric).mean for stream in streams]))
+        for name in study.learners
+    }
+    return _best.ranked(study, means)
+
+
+def _accurate(study: StudyResults, means: dict[str, float]) -> str:
+    """Say which methods have the largest accuracy."""
+    if not means:
+        return "no method has an accuracy"
+    best = _best.largest(means)
+    who, percent = _best.names(study, best), f"{means[best[0]]:.1f} %"
+    if len(means) == 1:
+        return f"{who} has an accuracy of {percent}"
+    verb = "are" if len(best) > 1 else "is"
+    return f"{who} {verb} the most accurate of {len(means)} methods, {percent}"
+
+
+def _finding(study: StudyResults, means: dict[str, float], named: list[str]) -> str:
+    """Say which methods find the most drifts. named: those that the sentence is about so far."""
+    best = _best.largest(means)
+    who = "" if best == named else f"{_best.names(study, best)} "
+    percent = f"{means[best[0]]:.1f} %"
+    if not means[best[0]]:
+        return "no method finds any"
+    if len(means) == 1:
+        return f"{who}finds {percent} of them"
+    return f"{who}find{'' if len(best) > 1 else 's'} the most, {percent}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     windows = sorted({alarms.horizon(store).window for store in study.streams.values()})
     tasks = " or ".join(map(str, windows))
     return (
@@ -100,7 +155,7 @@ def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
     axes.set_ylabel("%" if unit == "fraction" else unit)
 
 
-def _legend(figure: Figure, study: StudyResults, grid: Grid) -> None:
+def _legend(block: Any, study: StudyResults, grid: Grid) -> None:
     handles = [
         Line2D([], [], **figure_style.method_style(study, name), label=study.label(name))
         for name in study.learners
@@ -110,4 +165,4 @@ def _legend(figure: Figure, study: StudyResults, grid: Grid) -> None:
             Line2D([], [], color=figure_style.INK, ls=style, label=mode)
             for style, mode in zip(STYLES, modes, strict=False)
         ]
-    figure_style.figure_legend(figure, handles)
+    figure_style.figure_legend(block, handles)

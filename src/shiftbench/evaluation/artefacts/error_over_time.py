@@ -101,7 +101,7 @@ def _foot(study: StudyResults) -> str:
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{_words(metric).capitalize()} of each task {moment}, mean over seeds; dashed where a line"
-        f" lies on another{others}. b: windows of {lengths} task(s). c: places of shifts in the"
+        f" lies on another{others}. b: windows of {_tasks(lengths)}. c: places of shifts in the"
         f" most probable history, read at the end{dotted}."
     )
 
@@ -119,6 +119,10 @@ def windows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _width(tasks: int) -> int:
     return -(-tasks // WINDOWS)
+
+
+def _tasks(number: str) -> str:
+    return f"{number} task{'' if number == '1' else 's'}"
 
 
 class _TimeAxis(NamedTuple):
@@ -186,7 +190,7 @@ def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Pane
     in_windows = {name: windows(mean)[1] for name, mean in means.items()}
     found = [
         _Panel("mean over all tasks so far", label, 1.5, position(t), so_far),
-        _Panel(f"mean over windows of {width} task(s)", label, 1.5, middles, in_windows),
+        _Panel(f"mean over windows of {_tasks(str(width))}", label, 1.5, middles, in_windows),
     ]
     if shifts := _detectors.of_stream(study, stream):
         rates = {name: 100 * windows(flags.mean(axis=0))[1] for name, flags in shifts.items()}
@@ -216,7 +220,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         last_points = {name: (content.x[-1], line[-1]) for name, line in content.lines.items()}
         ends = highlights.ends(study, last_points, coloured)
         highlights.name_ends(panels[number], ends, GAP / content.height)
-    highlights.set_message(block, message(study, stream))
+    figure_style.set_message(block, message(study, stream))
 
 
 def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> str:

@@ -14,6 +14,7 @@ from scipy import stats
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -32,8 +33,9 @@ ROW = 0.28
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream. UserError without one of the metrics."""
     study.require_metrics("forecast-quality", *FACTS.uses)
-    height = len(study.streams) * (ROW * len(study.learners) + 1.0)
-    figure = figure_style.figure(height, caption(study), study.basis())
+    height = len(study.streams) * (ROW * len(study.learners) + 1.0) + 0.3
+    figure = figure_style.figure(height, _foot(study), study.basis())
+    figure_style.set_message(figure, message(study))
     panels = figure.subplots(len(study.streams), 3, squeeze=False, sharey=True)
     letters = iter(figure_style.panel_letters(panels.size))
     for row, stream in zip(panels, study.streams, strict=True):
@@ -49,7 +51,24 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the panels, the intervals, the number of runs and the reductions."""
+    """Say whose error is smallest, describe the panels, the intervals, runs and reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which learner has the smallest CRPS, or on how many streams it has."""
+    means = {
+        stream: {
+            name: spread(study.by_task(stream, name, "crps"), "crps").mean
+            for name in study.learners
+        }
+        for stream in study.streams
+    }
+    return _best.smallest(study, means, "CRPS")
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     over = (
         f"{STRETCHES} consecutive stretches of the run (Student t)"
         if study.cube.sizes["seed"] == 1

@@ -52,7 +52,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw three panels over beta_p, a line per stream. Raises UserError without such a learner."""
     runs = _runs(study)
     figure = figure_style.figure(3.9, _foot(), study.basis(list(runs)))
-    highlights.set_message(figure, message(study))
+    figure_style.set_message(figure, message(study))
     panels = figure.subplots(1, 3)
     for letter, panel, (field, label) in zip("abc", panels, PANELS.items(), strict=True):
         curves = {_dimension(study, stream): _curve(run, field) for stream, run in runs.items()}

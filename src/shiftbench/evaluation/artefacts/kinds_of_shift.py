@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -41,8 +42,9 @@ def draw(study: StudyResults) -> Figure:
     study.require_metrics("kinds-of-shift", *FACTS.uses)
     still = unchanged(study)
     moving = [name for name in study.streams if name != still]
-    figure = figure_style.figure(3.6, caption(study), study.basis())
-    panels = figure.subplots(1, 3, width_ratios=[len(moving), len(moving), len(moving) + 1])
+    figure = figure_style.figure(3.6 + figure_style.MESSAGE, _foot(study), study.basis())
+    below = figure_style.below_message(figure, message(study))
+    panels = below.subplots(1, 3, width_ratios=[len(moving), len(moving), len(moving) + 1])
     panels[0].axhline(0, color="black", lw=1.2)
     _draw(panels[0], study, moving, study.learners, lambda *at: loss(study, still, *at))
     for axes, metric, streams in (
@@ -58,12 +60,55 @@ def draw(study: StudyResults) -> Figure:
     titles = ("what a shift costs", "who notices it", "who is alarmed by nothing")
     for axes, letter, title in zip(panels, "abc", titles, strict=True):
         figure_style.set_title(axes, letter, title)
-    figure_style.shared_legend(figure, panels[0])
+    figure_style.shared_legend(below, panels[0])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the panels, the number of runs and the reductions."""
+    """Say which shifts cost most, describe the panels, the number of runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which shifts cost a method the most accuracy, and which methods notice these."""
+    still = unchanged(study)
+    moving = [name for name in study.streams if name != still]
+    lost = {
+        (stream, name): points
+        for stream in moving
+        for name, points in _best.ranked(
+            study, {each: loss(study, still, stream, each).mean for each in study.learners}
+        ).items()
+    }
+    if not lost:
+        return "No method has an accuracy with and without shifts"
+    stream, name = max(lost, key=lambda place: lost[place])
+    points = f"{lost[stream, name]:.1f} points"
+    if lost[stream, name] <= 0:
+        return "No shift costs a method accuracy"
+    start = f"Shifts in {' '.join(_change(study, stream).split())} cost"
+    if len(moving) > 1:
+        start = f"{start} the most accuracy, up to {points} ({study.label(name)})"
+    else:
+        start = f"{start} up to {points} of accuracy ({study.label(name)})"
+    share = _score_of(study, FOUND)
+    found = _best.ranked(study, {each: share(stream, each).mean for each in study.learners})
+    return f"{start}; {_noticing(study, found)}" if found else start
+
+
+def _noticing(study: StudyResults, means: dict[str, float]) -> str:
+    """Say which methods notice the most of the shifts named before."""
+    best = _best.largest(means)
+    who, percent = _best.names(study, best), f"{means[best[0]]:.1f} %"
+    if not means[best[0]]:
+        return "no method notices these"
+    if len(means) == 1:
+        return f"{who} notices {percent} of these"
+    return f"{who} notice{'' if len(best) > 1 else 's'} the most of these, {percent}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     moving = [stream for name, stream in study.streams.items() if name != unchanged(study)]
     window = alarms.horizon(moving[0]).window
     return (
@@ -132,6 +177,10 @@ def _draw(
 
 def _title(study: StudyResults, stream: str) -> str:
     """Return what changes on a stream, above its kind of shift."""
-    attrs = study.streams[stream].attrs
-    words = CHANGES.get(attrs.get("change", ""), stream)
-    return words if attrs["shift_kind"] == "none" else f"{words}\n({attrs['shift_kind']})"
+    words, kind = _change(study, stream), study.streams[stream].attrs["shift_kind"]
+    return words if kind == "none" else f"{words}\n({kind})"
+
+
+def _change(study: StudyResults, stream: str) -> str:
+    """Return what changes on a stream in words, on two lines, or the stream's name."""
+    return CHANGES.get(study.streams[stream].attrs.get("change", ""), stream)

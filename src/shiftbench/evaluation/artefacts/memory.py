@@ -5,16 +5,16 @@ Methods that differ only in the size of their memory form one line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation.artefacts import _continual, _leaders
 from shiftbench.evaluation.scoring import kept_rows, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -25,6 +25,11 @@ PANELS = {
     "worst_case_acc": "at the worst moment after each task was learnt",
 }
 """Metrics of the panels; the second one is for studies with looks inside a task."""
+LEVEL = {True: "--", False: ":"}
+"""Style of a level line by whether it is ranked."""
+MARGIN, SPREAD = 0.3, 0.2
+"""Room beside the sizes of memory, and range of the shifts that keep bars from hiding each other;
+the distance of two sizes is 1."""
 
 
 @figure_style.styled
@@ -33,32 +38,49 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "memory", ("accuracy", "acc"))
     shown, streams = panels(study), list(study.streams)
     rows = len(streams) if len(shown) > 1 else 1
-    canvas = figure_style.figure(3.9 * rows, caption(study), study.basis())
-    if len(shown) == 1:
-        panels_of = _draw_row(canvas, study, [(stream, "acc", stream) for stream in streams])
-        for axes, stream in zip(panels_of, streams, strict=True):
-            _continual.scale(axes, "y", _means(study, stream), space=0.08)
-        return canvas
-    for stream, block in _continual.blocks(canvas, study):
-        titles = [(stream, metric, f"accuracy {text}") for metric, text in shown.items()]
-        _draw_row(block, study, titles)
+    canvas = figure_style.figure((0.3 + 3.6) * rows, _foot(study), study.basis())
+    blocks = canvas.subfigures(rows, len(streams) // rows, squeeze=False).ravel()
+    for stream, block in zip(streams, blocks, strict=True):
+        figure_style.set_message(block, message(study, stream))
+        _draw_stream(block, study, stream, shown)
     return canvas
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say what leads, describe the lines, the number of runs and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which method has the largest average accuracy, each with its largest memory."""
+    found = {name: line for name, line in lines(study, stream).items() if line.ranked}
+    means = {name: line.means(study, stream, "acc")[-1].mean for name, line in found.items()}
+    best, *_ = [*highlights.leaders(means, 1), None]
+    if best is None:
+        return f"{stream}: no method has an accuracy"
+    rows = 0 if found[best].is_level else max(found[best].sizes)
+    kept = f"with {rows:,} rows of memory" if rows else "without a memory"
+    return _leaders.said(f"{stream}: {kept}, {best}", len(found), means[best]) + (
+        _leaders.reference(study, stream)
+    )
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     looks = max(study.run(s, n).sizes.get("look", 1) for s in study.streams for n in study.learners)
-    moments = "after the last task; vertical: logarithm of the error"
+    moments = "after the last task"
     if len(panels(study)) > 1:
         moments = (
-            "Left: after the last task. Right: the last task at its end, and each other at the"
-            f" worst of {looks} looks a task after it was learnt (WC-ACC)"
+            "left after the last task; right the last task at its end, and each other at the worst"
+            f" of {looks} looks a task after it was learnt (WC-ACC)"
         )
-    join = ". " if len(panels(study)) > 1 else ", "
     return (
         "Average accuracy over all tasks against the rows of all tasks together that a method"
-        f" keeps{join}{moments}. Mean over seeds, bars:"
-        f" {statistics.described('acc')}; dashed: methods without such a memory. {study.basis()}"
+        f" keeps, {moments}; vertical: logarithm of the error. Mean over seeds, bars:"
+        f" {statistics.described('acc')}. Dashed: methods without such a memory; dotted: bounds,"
+        f" which see more rows; in colour: the {highlights.MOST} with the largest accuracy of"
+        f" those with their largest memory; grey: the others. {study.basis()}"
     )
 
 
@@ -67,8 +89,30 @@ def panels(study: StudyResults) -> dict[str, str]:
     return {metric: text for metric, text in PANELS.items() if metric in study.metrics}
 
 
-def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
-    """Return the learners of each line by their rows of memory, by the name of the line.
+class Line(NamedTuple):
+    """Methods that differ only in the size of their memory.
+
+    sizes: each learner by its rows of memory, in ascending order; is_level: whether it is one
+    learner that keeps no rows or all; ranked: whether it is no bound.
+    """
+
+    sizes: dict[int, str]
+    is_level: bool
+    ranked: bool
+
+    @property
+    def first(self) -> str:
+        """Return the learner with the smallest memory."""
+        return next(iter(self.sizes.values()))
+
+    def means(self, study: StudyResults, stream: str, metric: str) -> list[statistics.Interval]:
+        """Return the mean of each learner over seeds, in percent, with its interval."""
+        each = [study.score(stream, learner, metric) for learner in self.sizes.values()]
+        return [statistics.interval(one, statistics.bounds(metric)).times(100) for one in each]
+
+
+def lines(study: StudyResults, stream: str) -> dict[str, Line]:
+    """Return the lines of a stream by name.
 
     A line of one learner has its name; a line of several has what their names begin with.
     """
@@ -78,10 +122,16 @@ def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
     for learner in study.learners:
         run = study.run(stream, learner)
         rows = kept_rows.of_run(run, study.streams[stream]).rows
-        sized = kept_rows.has_memory(run)
-        line = str(kept_rows.without_size(run, tried)) if sized else learner
+        line = str(kept_rows.without_size(run, tried)) if kept_rows.has_memory(run) else learner
         found.setdefault(line, {})[rows] = learner
-    return {_name([study.label(one) for one in line.values()]): line for line in found.values()}
+    return {
+        _name([study.label(one) for one in sizes.values()]): Line(
+            dict(sorted(sizes.items())),
+            _is_level(study, stream, sizes),
+            not {*sizes.values()} & {*study.bounds},
+        )
+        for sizes in found.values()
+    }
 
 
 def _name(labels: list[str]) -> str:
@@ -89,64 +139,71 @@ def _name(labels: list[str]) -> str:
     return "".join(letters[0] for letters in same).rstrip(" ,(")
 
 
-def _draw_row(
-    block: SubFigure | Figure, study: StudyResults, titles: list[tuple[str, str, str]]
-) -> Sequence[Axes]:
-    """Draw panels side by side, each of a stream and a metric, with its title; return them."""
-    one_stream = len({stream for stream, *_ in titles}) == 1
-    columns = block.subplots(1, len(titles), sharey=one_stream, squeeze=False)[0]
-    for axes, (stream, metric, title) in zip(columns, titles, strict=True):
-        by_line = lines(study, stream)
-        drawn = [line for line in by_line.values() if not _is_level(study, stream, line)]
-        sizes = sorted({size for line in drawn for size in line})
-        for number, (name, line) in enumerate(by_line.items()):
-            _draw_line(axes, study, stream, metric, (name, line), sizes, number / len(by_line))
-        axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
-        axes.set(xlabel="rows of memory", title=title, xlim=(-0.3, len(sizes) - 0.6))
-        axes.grid(axis="y", color="0.93", lw=0.6)
-    columns[0].set_ylabel("average accuracy (%)")
-    columns[0].set_ylim(0, 100)
-    columns[-1].legend(
-        *columns[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1, 1)
-    )
-    return columns
-
-
-def _means(study: StudyResults, stream: str) -> list[float]:
-    """Return the mean average accuracy of every learner, in percent."""
-    scores = [study.score(stream, learner, "acc") for learner in study.learners]
-    return [100 * statistics.interval(values).mean for values in scores]
-
-
-def _is_level(study: StudyResults, stream: str, line: dict[int, str]) -> bool:
-    """Return whether a line is of one method that keeps no rows, or all of them."""
-    (learner, *others) = line.values()
+def _is_level(study: StudyResults, stream: str, sizes: dict[int, str]) -> bool:
+    """Return whether a line is of one learner that keeps no rows, or all of them."""
+    (learner, *others) = sizes.values()
     kept = kept_rows.of_run(study.run(stream, learner), study.streams[stream])
     return not others and not kept.partial
 
 
-def _draw_line(
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str, shown: dict[str, str]) -> None:
+    """Draw the panel of each metric, side by side; names stand beside the last one."""
+    found = lines(study, stream)
+    ends = {
+        line.first: line.means(study, stream, "acc")[-1].mean
+        for line in found.values()
+        if line.ranked
+    }
+    coloured = highlights.leaders(ends)
+    columns = block.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    covered: list[float] = []
+    for axes, (metric, text) in zip(columns, shown.items(), strict=True):
+        means = {name: line.means(study, stream, metric) for name, line in found.items()}
+        named = _draw_panel(axes, study, found, means, coloured)
+        covered += [one.mean for each in means.values() for one in each]
+        axes.set_xlabel("rows of memory")
+        if len(shown) > 1:
+            figure_style.set_title(axes, "", f"accuracy {text}")
+    _continual.scale(columns[0], "y", covered, space=0.08)
+    highlights.name_ends(columns[-1], named)
+    columns[0].set_ylabel("average accuracy (%)")
+
+
+def _draw_panel(
     axes: Axes,
     study: StudyResults,
-    stream: str,
-    metric: str,
-    named: tuple[str, dict[int, str]],
-    sizes: list[int],
-    place: float,
-) -> None:
-    """Draw a line over the sizes of memory, or a level line for a method without memory.
+    found: dict[str, Line],
+    means: dict[str, list[statistics.Interval]],
+    coloured: list[str],
+) -> dict[str, tuple[float, float, Any]]:
+    """Draw all lines of a panel; return the end and the colour of each that gets its name.
 
-    place: from 0 to 1, shifts the bars of a line, so that those of different lines do not overlap.
+    means: of each line, by rows of memory. coloured: the first learner of each line in colour.
     """
-    name, line = named
-    each = [study.score(stream, learner, metric) for learner in line.values()]
-    means = [statistics.interval(values, statistics.bounds(metric)) for values in each]
-    band = figure_style.as_band(one.times(100) for one in means)
-    style = figure_style.method_style(study, next(iter(line.values())))
-    if _is_level(study, stream, line):
-        axes.axhline(band.mean[0], color=style["color"], ls="--", lw=1.2, label=name)
-        return
-    order = np.argsort([*line])
-    x = np.array([sizes.index(size) for size in line])[order] + 0.12 * (place - 0.5)
-    bars = figure_style.error_bars(band)[:, order]
-    axes.errorbar(x, band.mean[order], yerr=bars, **style, ms=4, elinewidth=1, label=name)
+    rows = sorted({size for line in found.values() if not line.is_level for size in line.sizes})
+    right = len(rows) - 1 + MARGIN
+    named: dict[str, tuple[float, float, Any]] = {}
+    for name, line in found.items():
+        style = highlights.style(study, line.first, coloured)
+        if not line.ranked:
+            style |= {"color": figure_style.INK}
+        band = figure_style.as_band(means[name])
+        is_shown = line.first in coloured or not line.ranked
+        if line.is_level:
+            axes.axhline(band.mean[0], color=style["color"], ls=LEVEL[line.ranked], lw=1.2)
+            end = right, band.mean[0]
+        else:
+            x = np.array([rows.index(size) for size in line.sizes], float)
+            if line.first in coloured:
+                x += SPREAD * highlights.shift(line.first, coloured)
+                bars = {"yerr": figure_style.error_bars(band), "elinewidth": 1}
+            else:
+                bars, style["marker"] = {}, "."
+            axes.errorbar(x, band.mean, **bars, **style, ms=4, lw=1.4)
+            end = x[-1], band.mean[-1]
+        if is_shown and not np.isnan(end[1]):
+            named[name] = (*end, style["color"])
+    axes.set_xticks(range(len(rows)), [f"{size:,}" for size in rows])
+    axes.set_xlim(-MARGIN, right)
+    axes.grid(axis="y", color="0.93", lw=0.6)
+    return named

@@ -90,7 +90,7 @@ def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
     panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))
-    panel.set(xlabel="beta_rlm", ylabel="smallest |V|$^{1/d}$")
+    panel.set(xlabel="beta_rlm", ylabel=r"smallest |V|$\mathdefault{^{1/d}}$")
     panel.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
     panel.minorticks_off()
     panel.legend(loc="upper right")

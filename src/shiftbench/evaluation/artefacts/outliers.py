@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regime_lines, _regimes
+from shiftbench.evaluation.artefacts import _best, _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -21,8 +21,8 @@ ROWS = {
     "crps_clean": "error on all other values",
 }
 """Metrics of the rows of panels."""
-SHARE = "outliers"
-AXES = {SHARE: "share of outliers (%)", "burst": "outliers in a row:"}
+SHARE, BURST = "outliers", "burst"
+AXES = {SHARE: "share of outliers (%)", BURST: "outliers in a row:"}
 """Words for axes that have these names."""
 FACTS = Facts(uses=tuple(ROWS), study=("axes",), requires=("outliers", "shifts"))
 
@@ -38,14 +38,60 @@ def draw(study: StudyResults) -> Figure:
         _regime_lines.of_metric(study, metric, title)._replace(unit=unit)
         for (metric, title), unit in zip(ROWS.items(), units, strict=True)
     ]
-    figure = _regime_lines.draw(study, grid, rows, caption(study))
+    figure = _regime_lines.draw(study, grid, rows, _foot(study))
+    figure_style.set_message(figure, message(study))
     for panel in figure.axes:  # a share of 0 has a place on the axis, but no alarms at outliers
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the numbers, the number of runs and the reductions."""
+    """Say who has the fewest false alarms, describe the numbers, the runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which methods have the fewest false alarms in the hardest cell, and how long they wait.
+
+    The cell has the largest share of outliers and the last value of the second axis.
+    """
+    where, stream = _hardest(study)
+    alarmed = _means(study, stream, "alarms_at_outliers")
+    waits = _means(study, stream, "restricted_delay")
+    best = _best.largest({name: -percent for name, percent in alarmed.items()})
+    if not best:
+        return f"{where}: no method has a share of false alarms"
+    who, several = _best.names(study, best), len(best) > 1
+    percent, verb = f"{alarmed[best[0]]:.1f} % of bursts", "have" if several else "has"
+    fewest = f" the fewest false alarms of {len(alarmed)} methods," if len(alarmed) > 1 else ""
+    said = f"{where}: {who} {verb}{fewest or ' false alarms'} at {percent}"
+    if not (of_best := [waits[name] for name in best if name in waits]):
+        return said
+    ends = dict.fromkeys(f"{wait:.1f}" for wait in (min(of_best), max(of_best)))
+    wait = f"{'they wait' if several else 'it waits'} {' to '.join(ends)} values"
+    return f"{said}; after a change {wait} (at most {_horizon(study).window})"
+
+
+def _hardest(study: StudyResults) -> tuple[str, str]:
+    """Return the cell of `message`, in words, and its stream."""
+    axes = _regimes.grid(study, "outliers").axes
+    grid = _shown(_regimes.grid(study, "outliers"))
+    values, last = grid.values(0), grid.values(1)[-1]
+    share = max(values, key=float) if axes[0] == SHARE else values[-1]
+    words = f"{share} % outliers" if axes[0] == SHARE else f"{grid.title(0)} {share}"
+    if len(axes) > 1:
+        words += f", {last} in a row" if axes[1] == BURST else f", {grid.title(1)} {last}"
+    return words, grid.stream(share, last, ())
+
+
+def _means(study: StudyResults, stream: str, metric: str) -> dict[str, float]:
+    """Return the mean over seeds of each method with scores, without bounds, as it is drawn."""
+    lines = _regime_lines.of_metric(study, metric, "").lines
+    return _best.ranked(study, {name: line(stream).mean for name, line in lines.items()})
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     recent, window = _horizon(study)
     rest = _rest(_regimes.grid(study, "outliers"))
     return (

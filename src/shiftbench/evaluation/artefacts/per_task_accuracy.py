@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _continual, _leaders
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -23,6 +23,8 @@ FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 UNIT = "accuracy (%), on the logarithm of the error"
 SPREAD = 0.3
 """Range of the horizontal shifts of lines, which keep bars from hiding each other, in tasks."""
+BOUND = (":", (0, (4, 2, 1, 2)))
+"""Styles of the lines of bounds."""
 
 
 @figure_style.styled
@@ -38,26 +40,8 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say who is best, describe the figure, the number of runs and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)} {_continual.from_scratch(study)}{study.basis()}"
-
-
-def message(study: StudyResults, stream: str) -> str:
-    """Say which learner has the largest average, beside that of training from scratch."""
-    averages = _averages(study, stream)
-    scratch = _scratch(study, stream)
-    best, *_ = [*_order(averages, scratch), None]
-    if best is None:
-        return f"{stream}: no method has an accuracy"
-    tasks = study.streams[stream].sizes["task"]
-    others = len(averages) - (scratch is not None)
-    text = f"{stream}: after {tasks} tasks, {study.label(best)}"
-    if others > 1:
-        text += f" has the largest average accuracy of {others} methods,"
-    else:
-        text += " has an average accuracy of"
-    reference = f" ({study.label(scratch)}: {averages[scratch]:.1f} %)" if scratch else ""
-    return f"{text} {averages[best]:.1f} %{reference}"
+    scratch = _continual.from_scratch(study)
+    return f"{_leaders.messages(study)}{_foot(study)} {scratch}{study.basis()}"
 
 
 def _foot(study: StudyResults) -> str:
@@ -70,37 +54,14 @@ def _foot(study: StudyResults) -> str:
     )
 
 
-def _averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the mean accuracy of each learner over tasks and seeds, in percent, or NaN."""
-    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
-    return {
-        name: 100 * float(_continual.mean_over_seeds(each).mean()) for name, each in ends.items()
-    }
-
-
-def _scratch(study: StudyResults, stream: str) -> str | None:
-    """Return the first learner that trains from scratch and did not fail, if any."""
-    for name in study.learners:
-        if _continual.forgets(study, stream, name) and study.run(stream, name).sizes["seed"]:
-            return name
-    return None
-
-
-def _order(averages: dict[str, float], scratch: str | None) -> list[str]:
-    """Return the learners by their averages, best first, without that from scratch."""
-    others = {name: value for name, value in averages.items() if name != scratch}
-    return highlights.leaders(others, len(others))
-
-
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    highlights.set_message(block, message(study, stream))
+    figure_style.set_message(block, _leaders.message(study, stream))
     ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
-    averages, scratch = _averages(study, stream), _scratch(study, stream)
-    coloured = _order(averages, scratch)[: highlights.MOST]
+    coloured = _leaders.order(study, stream)[: highlights.MOST]
     left, right = block.subplots(1, 2, width_ratios=[1, 1.7])
     _draw_averages(left, study, stream, ends, coloured)
     figure_style.set_title(left, "a", "average over tasks")
-    _draw_tasks(right, study, ends, coloured, scratch)
+    _draw_tasks(right, study, ends, coloured, _leaders.bounds(study, stream))
     figure_style.set_title(right, "b", "by task")
 
 
@@ -108,7 +69,7 @@ def _draw_averages(
     axes: Axes, study: StudyResults, stream: str, ends: dict[str, np.ndarray], coloured: list[str]
 ) -> None:
     """Draw the average of each learner in its row, the largest on top, and its number."""
-    averages, paper = _averages(study, stream), _continual.published_averages(study, stream)
+    averages, paper = _leaders.averages(study, stream), _continual.published_averages(study, stream)
     order, shown = (
         highlights.leaders(averages, len(averages)),
         [*averages.values(), *paper.values()],
@@ -137,29 +98,29 @@ def _draw_tasks(
     study: StudyResults,
     ends: dict[str, np.ndarray],
     coloured: list[str],
-    scratch: str | None,
+    bounds: list[str],
 ) -> None:
-    """Draw the accuracy of each learner over tasks; that from scratch is dotted."""
+    """Draw the accuracy of each learner over tasks; bounds are dotted, or dashes and dots."""
     tasks = 1 + np.arange(next(iter(ends.values())).shape[1])
     means = {name: 100 * _continual.mean_over_seeds(each) for name, each in ends.items()}
     shown = [*means.values()]
     for name, mean in means.items():
         style = highlights.style(study, name, coloured)
-        if name == scratch:
-            style |= {"color": figure_style.INK, "ls": ":"}
+        if name in bounds:
+            style |= {"color": figure_style.INK, "ls": BOUND[bounds.index(name) % len(BOUND)]}
         shift = 0.0
         if name in coloured:
-            shift = SPREAD * (coloured.index(name) / max(1, len(coloured) - 1) - 0.5)
+            shift = SPREAD * highlights.shift(name, coloured)
             points = _draw_points(axes, tasks + shift, 100 * ends[name], style | {"ls": "none"})
             shown += [points]
         axes.plot(tasks + shift, mean, **style | {"marker": ""}, lw=1.4, label=study.label(name))
     _continual.scale(axes, "y", np.concatenate(shown), space=0.06)
     last = {name: (tasks[-1], means[name][-1]) for name in coloured}
     ends_of_lines = highlights.ends(study, last, coloured)
-    if scratch:
-        ends_of_lines[study.label(scratch)] = (tasks[-1], means[scratch][-1], figure_style.INK)
+    for name in bounds:
+        ends_of_lines[study.label(name)] = (tasks[-1], means[name][-1], figure_style.INK)
     highlights.name_ends(axes, ends_of_lines)
-    axes.set(xlabel="task", ylabel=UNIT, xticks=tasks)
+    axes.set(xlabel="task", ylabel="accuracy (%)", xticks=tasks)
 
 
 def _draw_points(
@@ -182,6 +143,8 @@ def _draw_points(
 
 
 def _lines(study: StudyResults) -> str:
-    """Return the words on the dotted line; empty without one."""
-    has_lines = any(_scratch(study, stream) for stream in study.streams)
-    return "; dotted: the first learner that starts each task from scratch" if has_lines else ""
+    """Return the words on the lines of bounds; empty without one."""
+    bounds = dict.fromkeys(
+        study.label(name) for stream in study.streams for name in _leaders.bounds(study, stream)
+    )
+    return f"; dotted, not ranked: {', '.join(bounds)}" if bounds else ""

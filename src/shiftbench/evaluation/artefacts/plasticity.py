@@ -44,7 +44,7 @@ def draw(study: StudyResults) -> Figure:
         beside.set_axis_off()
         means = _draw_stream(axes, study, stream)
         if means:
-            highlights.set_message(block, _message(study, stream, means))
+            figure_style.set_message(block, _message(study, stream, means))
         figure_style.set_title(axes, letter, "" if means else stream)
     return canvas
 

@@ -20,6 +20,7 @@ from matplotlib.ticker import ScalarFormatter
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import binning
@@ -44,9 +45,10 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per way of dating. Raises UserError without one of the metrics."""
     study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
-    figure = figure_style.figure(3.9, caption(study), study.basis([stream]))
+    figure = figure_style.figure(3.9 + figure_style.MESSAGE, _foot(study), study.basis([stream]))
+    below = figure_style.below_message(figure, message(study))
     ways = _ways(study, stream)
-    panels = figure.subplots(1, len(ways), squeeze=False)[0]
+    panels = below.subplots(1, len(ways), squeeze=False)[0]
     letters = figure_style.panel_letters(len(ways))
     for letter, axes, (metric, what) in zip(letters, panels, ways.items(), strict=True):
         _draw_binning(axes, study, stream)
@@ -60,12 +62,62 @@ def draw(study: StudyResults) -> Figure:
         axes.set_xlim(left=-0.05)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="words updated in a period", ylabel="error of dating (periods)")
-    figure_style.shared_legend(figure, panels[0])
+    figure_style.shared_legend(below, panels[0])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the curves, the number of runs and the reductions."""
+    """Say what dates best, describe the curves, the number of runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which curve has the smallest error of dating, and the error at the other end of rates."""
+    stream = next(iter(study.streams))
+    found = _ranked(study, stream)
+    if not found:
+        return f"{stream}: no method dates a text"
+    least = min(point.error.mean for _, point in found)
+    tied = [each for each in found if _equal(each[1].error.mean, least)]
+    best, point = min(tied, key=lambda each: each[1].rate)
+    off = f"{point.error.mean:.2f} periods off"
+    words = f"{study.streams[stream].sizes['word']:,}"
+    start = f"{stream}: {best} dates"
+    if len(found) > 1:
+        start += " as well as any," if {name for name, _ in tied} != {best} else " best,"
+    start += f" {off} with {_number(point.rate)} of {words} words updated a period"
+    rates = [one.rate for _, one in found]
+    at_most = _equal(point.rate, max(rates))
+    end, which = (min(rates), "fewest") if at_most else (max(rates), "most")
+    if _equal(end, point.rate):
+        return start
+    others = [each for each in found if _equal(each[1].rate, end)]
+    name, other = min(others, key=lambda each: each[1].error.mean)
+    start += ", the most" if at_most else ""
+    return f"{start}; with the {which}, {_number(end)}, {name} is {other.error.mean:.2f} off"
+
+
+def _ranked(study: StudyResults, stream: str) -> list[tuple[str, _DatingPoint]]:
+    """Return the points of the first panel by their curve, without bounds and failed learners."""
+    metric = next(iter(_ways(study, stream)))
+    return [
+        (name, point)
+        for name, learners in _curves(study, stream).items()
+        for point in _points(study, stream, metric, [n for n in learners if n not in study.bounds])
+        if not np.isnan(point.error.mean)
+    ]
+
+
+def _equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_best.SAME)
+
+
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     stream = next(iter(study.streams))
     store = study.streams[stream]
     return (

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -25,11 +26,12 @@ ROW_INCHES = 0.34
 def draw(study: StudyResults) -> Figure:
     """Draw two panels for each stream and its twin. Raises UserError without a twin."""
     pairs = twins(study)
-    height = 1.25 + ROW_INCHES * len(study.learners)
-    figure = figure_style.figure(height * len(pairs), caption(study), study.basis())
-    panels = figure.subplots(len(pairs), 2, squeeze=False, sharey=True, width_ratios=[3, 2])
+    height = 1.55 + ROW_INCHES * len(study.learners)
+    figure = figure_style.figure(height * len(pairs), _foot(study), study.basis())
     letters = iter(figure_style.panel_letters(2 * len(pairs)))
-    for (stream, twin), (left, right) in zip(pairs, panels, strict=True):
+    for (stream, twin), block in figure_style.divide(figure, pairs):
+        figure_style.set_message(block, message(study, stream, twin))
+        left, right = block.subplots(1, 2, sharey=True, width_ratios=[3, 2])
         _draw_accuracy(left, study, stream, twin)
         _draw_gain(right, study, stream, twin)
         figure_style.set_title(left, next(letters), "first task of a return, before it is learnt")
@@ -38,7 +40,34 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say who gains most, describe the figure, the number of runs and the reductions."""
+    messages = [message(study, *pair) for pair in twins(study)]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str, twin: str) -> str:
+    """Say which learner gains most where a distribution comes back, beside bounds."""
+    gains = {name: gain(study, stream, twin, name).times(100) for name in study.learners}
+    kept = _best.ranked(study, {name: of.mean for name, of in gains.items()})
+    best = _best.largest(kept)
+    what = "from a distribution that comes back"
+    if not best:
+        return f"{stream}: no method has an accuracy on a distribution that comes back"
+    points = gains[best[0]].mean
+    number = f"{abs(points):.1f} points"
+    if all(gains[name].low <= 0 <= gains[name].high for name in best):
+        number += " (interval holds 0)"
+    several, label = len(best) > 1, _best.names(study, best)
+    if points <= 0:
+        loses = ("lose" if several else "loses") + " least," * (len(kept) > 1)
+        return f"{stream}: no method gains {what}; {label} {loses} {number}"
+    if len(kept) == 1:
+        return f"{stream}: {label} gains {number} {what}"
+    return f"{stream}: {label} {'gain' if several else 'gains'} most {what}, {number}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     interval = statistics.described(METRIC)
     return (
         "Accuracy on the training rows of the first task of each return, before they are learnt: "

@@ -147,7 +147,7 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
     """Draw a panel per score and uncertainty, with the same learners in colour."""
     curves = {panel: _curves(study, rows, *panel) for panel in _panels(rows)}
     first = next(iter(curves.values()))
-    highlights.set_message(block, _message(study, rows, first))
+    figure_style.set_message(block, _message(study, rows, first))
     coloured = _leaders(first)
     panels = dict(zip(curves, block.subplots(1, len(curves)), strict=True))
     for score in dict.fromkeys(score for score, _ in panels):

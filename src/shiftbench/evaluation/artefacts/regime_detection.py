@@ -22,7 +22,7 @@ def draw(study: StudyResults) -> Figure:
     grid = _flat(_regimes.grid(study, "regime-detection"))
     rows = [_regime_lines.of_metric(study, name, _title(name)) for name in _shown(study)]
     figure = _regime_lines.draw(study, grid, rows, _foot(study))
-    highlights.set_message(figure, message(study))
+    figure_style.set_message(figure, message(study))
     return figure
 
 

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
+from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(uses=("regret", "expected_regret", "regret_bound", "regret_bound_worst_case"))
@@ -25,6 +27,9 @@ DASHES = {
     "regret_bound": "bound, with this stream's gradients",
     "regret_bound_worst_case": "bound, worst case",
 }
+BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"}
+"""The bound that each regret is compared with, as in the table regret-table: not every worst case
+bounds the expected regret."""
 
 
 @figure_style.styled
@@ -32,18 +37,83 @@ def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream. Raises UserError without one of the metrics."""
     study.require_metrics("regret", *POINTS, *DASHES)
     return figure_style.panel_per_stream(
-        study.streams, 3.0, caption(study), study.basis(), partial(_draw_stream, study)
+        study.streams,
+        3.0,
+        message(study),
+        _foot(study),
+        study.basis(),
+        partial(_draw_stream, study),
     )
 
 
 def caption(study: StudyResults) -> str:
-    """Describe regret and bounds, the number of runs and the reductions."""
+    """Say whether bounds hold, describe them and the regret, the number of runs and reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say how many regrets exceed their bound and which comes nearest; without any, who leads."""
+    pairs = {
+        (stream, learner): _pairs(study, stream, learner)
+        for stream in study.streams
+        for learner in study.learners
+    }
+    regrets, bounds = np.concatenate([*pairs.values()], axis=1)
+    if not regrets.size:
+        return _smallest(study)
+    shares = {place: _largest_share(*each) for place, each in pairs.items()}
+    worst = max(shares, key=lambda place: shares[place])
+    where = study.label(worst[1]) + (f" on {worst[0]}" if len(study.streams) > 1 else "")
+    above = int((regrets > bounds).sum())
+    if above:
+        by = (
+            f", by a factor of up to {_best.number(shares[worst])} ({where})"
+            if shares[worst] > 1
+            else ""
+        )
+        exceed = "exceeds its" if above == 1 else "exceed their"
+        return f"{above:,} of {regrets.size:,} regrets {exceed} bound{by}"
+    nearest = f"; the nearest reaches {100 * shares[worst]:.3g} % of it ({where})"
+    return f"None of {regrets.size:,} regrets exceeds its bound" + nearest * (shares[worst] > 0)
+
+
+def _pairs(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+    """Return the regrets of a learner that have a bound, and these bounds [2, point]."""
+    each = [
+        [study.score(stream, learner, name) for name in (regret, bound)]
+        for regret, bound in BOUNDS.items()
+    ]
+    both = np.concatenate(each, axis=1)
+    return both[:, ~np.isnan(both).any(axis=0)]
+
+
+def _largest_share(regrets: np.ndarray, bounds: np.ndarray) -> float:
+    """Return the largest regret relative to its bound, of bounds above 0; 0 without any."""
+    usual = (bounds > 0) & np.isfinite(bounds)
+    return float((regrets[usual] / bounds[usual]).max(initial=0.0))
+
+
+def _smallest(study: StudyResults) -> str:
+    """Say which learner has the smallest regret of its mean, or on how many streams."""
+    means = {
+        stream: {
+            name: statistics.interval(study.score(stream, name, "regret")).mean
+            for name in study.learners
+        }
+        for stream in study.streams
+    }
+    return _best.smallest(study, means, "regret")
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         "Sum of losses minus that of the best fixed predictor in hindsight; a point is a random "
         "order of the rows, in the same sequence everywhere; dashes: the bounds of "
         f"{bibliography.short('cherief2019online')} for each order (metrics regret_bound and "
-        "regret_bound_worst_case), none where no theorem applies. The table regret-table says in "
-        "how many orders they hold. "
+        "regret_bound_worst_case), none where no theorem applies. Compared: the expected "
+        "regret with the first, the regret of the mean with the second, as in the table "
+        "regret-table. "
         f"{study.basis()}"
     )
 

@@ -119,7 +119,7 @@ def _detecting_learners(study: StudyResults) -> list[str]:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
     panels = _panels(block, len(detectors))
-    highlights.set_message(block, message(study, stream))
+    figure_style.set_message(block, message(study, stream))
     true = _true_shifts(study, stream)
     leads = _leads(study, stream)
     order = highlights.leaders({name: lead.mean for name, lead in leads.items()}, len(leads))

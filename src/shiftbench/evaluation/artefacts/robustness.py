@@ -14,12 +14,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import components
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(study=("configurations",))
 
+LEGEND = 0.3
+"""Height of the legend, in inches."""
 WIDTH_OF_VALUE = 0.7
 """Width of the points at one value of a setting, as a share of the distance between values."""
 
@@ -32,29 +36,59 @@ def draw(study: StudyResults) -> Figure:
     names = settings(study.configurations)
     columns = figure_style.COLUMNS
     rows = -(-(1 + len(names)) // columns)
-    figure = figure_style.figure(
-        2.4 * rows * len(study.streams) + 0.3, caption(study), study.basis()
-    )
-    panels = figure.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
+    heights = [2.4 * rows + figure_style.MESSAGE] * len(study.streams)
+    heights[0] += LEGEND  # which all streams share
+    first = next(iter(study.streams))
+    figure = figure_style.figure(sum(heights), _foot(study), study.basis())
     letters = iter(figure_style.panel_letters(len(study.streams) * (1 + len(names))))
-    for number, stream in enumerate(study.streams):
-        own = panels[number * rows * columns : (number + 1) * rows * columns]
+    for stream, block in figure_style.divide(figure, study.streams, heights):
+        below = figure_style.below_message(block, message(study, stream))
+        own = below.subplots(rows, columns, squeeze=False).ravel()
         _draw_shares(own[0], study, stream)
-        several = f" on {stream}" if len(study.streams) > 1 else ""
-        figure_style.set_title(
-            own[0], next(letters), f"share of configurations at least as good{several}"
-        )
+        figure_style.set_title(own[0], next(letters), "share of configurations at least as good")
         for panel, name in zip(own[1:], names, strict=False):
             _draw_setting(panel, study, stream, name)
             figure_style.set_title(panel, next(letters), name.partition(".")[2].replace("_", " "))
         for panel in own[1 + len(names) :]:
             panel.set_axis_off()
-    figure_style.shared_legend(figure, panels[0])
+        if stream == first:
+            figure_style.shared_legend(below, own[0])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the points, the number of runs and the reductions."""
+    """Say which score half of the configurations reach, describe the points, runs and cuts."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which score half of all configurations reach with each method, best first."""
+    start = f"{stream}, {study.metrics[0].replace('_', ' ')}"
+    learners = [name for name in study.learners if name not in study.bounds]
+    halves = {name: _half(study, stream, name) for name in learners}
+    sign = 1 if components.metric(study.metrics[0]).higher_is_better else -1
+    order = highlights.leaders({name: sign * half for name, half in halves.items()}, len(halves))
+    if not order:
+        return f"{start}: no method has a score with half of all configurations"
+    shown = order[: highlights.MOST]
+    reached = listed(f"{_best.number(halves[name])} with {study.label(name)}" for name in shown)
+    others = f" (the best {len(shown)} of {len(order)} methods)" if len(order) > len(shown) else ""
+    failed = listed([study.label(name) for name in learners if name not in order] or [""])
+    lacking = f"; fewer than half have a score with {failed}" if failed else ""
+    return f"{start}: half of all configurations reach {reached}{others}{lacking}"
+
+
+def _half(study: StudyResults, stream: str, learner: str) -> float:
+    """Return the best score that half of all configurations reach; NaN if too many failed."""
+    metric = study.metrics[0]
+    better = bool(components.metric(metric).higher_is_better)
+    score, share = shares(study.score(stream, learner, metric), better)
+    return next((float(one) for one, part in zip(score, share, strict=True) if part >= 0.5), np.nan)
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         f"Each configuration is one random choice of all settings, the same for every method; the "
         f"score is {study.metrics[0]}. Failed runs count as worse than all others. Other panels: "

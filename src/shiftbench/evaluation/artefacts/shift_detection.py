@@ -170,7 +170,7 @@ def _brier_parts(study: StudyResults, stream: str, detector: _Detector) -> str:
 def _draw_stream(
     block: SubFigure, study: StudyResults, stream: str, detectors: list[_Detector]
 ) -> None:
-    highlights.set_message(block, _message(study, stream, detectors))
+    figure_style.set_message(block, _message(study, stream, detectors))
     top, bottom = block.subfigures(2, 1, height_ratios=[0.9 + 0.28 * len(detectors), 3.3])
     shifts = top.subplots()
     _draw_shifts(shifts, detectors)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.metrics import anytime
 from shiftbench.evaluation.scoring import statistics
@@ -32,14 +32,38 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "stability-gap", ("accuracy", GAP))
     rows = _continual.rows(len(study.learners))
     height = 0.75 + 1.5 * rows
-    canvas = figure_style.figure(height * len(study.streams), caption(study), study.basis())
-    for stream, block in _continual.blocks(canvas, study):
+    canvas = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
+    for stream, block in figure_style.divide(canvas, study.streams):
+        figure_style.set_message(block, message(study, stream))
         _draw_stream(block, study, stream)
     return canvas
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say whose gap is smallest, describe the lines, the number of runs and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which learner has the smallest stability gap, of those that are not bounds."""
+    gaps = {name: _gap(study, stream, name) for name in study.learners if name not in study.bounds}
+    best = highlights.leaders({name: -gap for name, gap in gaps.items()}, 1)
+    if not best:
+        return f"{stream}: no method has a stability gap"
+    points, label = f"{gaps[best[0]]:.1f} points", study.label(best[0])
+    if len(gaps) == 1:
+        return f"{stream}: {label} has a stability gap of {points}"
+    return f"{stream}: {label} has the smallest stability gap of {len(gaps)} methods, {points}"
+
+
+def _gap(study: StudyResults, stream: str, learner: str) -> float:
+    """Return the mean stability gap of a learner in percentage points; NaN if all seeds failed."""
+    return statistics.interval(100 * study.score(stream, learner, GAP)).mean
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     spread = figure_style.spread_note(study, statistics.described("accuracy"))
     return (
         "Average accuracy on the tasks learnt before, at looks while the next task is learnt: mean"
@@ -80,7 +104,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
             axes.plot(x, band.mean, color=colour, lw=1.4, zorder=3)
             axes.plot(x[-1], band.mean[-1], "o", color=colour, ms=3, zorder=3)
             figure_style.draw_spread(axes, x, one, band, colour, 0.2)
-        _entitle(axes, study.label(name), study.score(stream, name, GAP), colour)
+        _entitle(axes, study.label(name), _gap(study, stream, name), colour)
     panels[0].set_ylim(0, 100)
     block.supxlabel("tasks learnt", size=9)
     for axes in panels:
@@ -93,9 +117,8 @@ def _positions(t: int, values: np.ndarray) -> np.ndarray:
     return np.linspace(t + 1, t + 2, len(values))
 
 
-def _entitle(axes: Axes, label: str, gaps: np.ndarray, colour: object) -> None:
-    """Write the name of a learner above its panel, and its stability gap [seed] at the right."""
+def _entitle(axes: Axes, label: str, gap: float, colour: object) -> None:
+    """Write the name of a learner above its panel, and its mean stability gap at the right."""
     axes.set_title(label, fontweight="bold", size=TITLE * min(1.0, FITTING / len(label)))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    gap = statistics.interval(100 * gaps).mean
     axes.set_title("failed" if np.isnan(gap) else f"{gap:.1f}", loc="right", size=8, color=colour)

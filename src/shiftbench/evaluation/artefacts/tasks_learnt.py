@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _continual, _leaders
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -33,14 +33,20 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "tasks-learnt")
     rows = _continual.rows(len(study.learners))
     height = 0.35 + 1.45 * rows
-    figure = figure_style.figure(height * len(study.streams), caption(study), study.basis())
-    for stream, block in _continual.blocks(figure, study):
+    figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
+    for stream, block in figure_style.divide(figure, study.streams):
+        figure_style.set_message(block, _leaders.message(study, stream))
         _draw_stream(block, study, stream)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say who is best, describe the figure, the number of runs and the reductions."""
+    return _leaders.messages(study) + _foot(study)
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     spread = figure_style.spread_note(study, statistics.described(_continual.METRIC))
     return (
         f"Average accuracy over the tasks so far, after each task: mean over seeds, {spread}; "

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import UNBOUNDED, Bounds
@@ -37,16 +38,16 @@ def draw(study: StudyResults) -> Figure:
     """Draw three panels per stream. Raises UserError without a run that measures gradients."""
     study.require_metrics("training-dynamics", *FACTS.uses)
     runs = _runs(study)
-    figure = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.basis(list(runs)))
-    rows = figure.subplots(len(runs), len(PANELS), squeeze=False)
-    letters = figure_style.panel_letters(rows.size)
-    for row, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
-        for name, run in of_stream.items():
+    figure = figure_style.figure(3.6 * len(runs) + 0.2, _foot(study), study.basis(list(runs)))
+    letters = iter(figure_style.panel_letters(len(runs) * len(PANELS)))
+    for stream, block in figure_style.divide(figure, runs):
+        figure_style.set_message(block, message(study, stream))
+        panels = block.subplots(1, len(PANELS))
+        for name, run in runs[stream].items():
             _draw_learner(panels, study, stream, name, run)
-        for k, (panel, title, label) in enumerate(zip(panels, PANELS, LABELS, strict=True)):
+        for panel, title, label in zip(panels, PANELS, LABELS, strict=True):
             panel.set(xlabel="epoch", ylabel=label)
-            letter = letters[len(PANELS) * row + k]
-            figure_style.set_title(panel, letter, title if len(runs) == 1 else f"{title}, {stream}")
+            figure_style.set_title(panel, next(letters), title)
         panels[1].set_yscale("log")
         panels[2].set_yscale("log")
         panels[2].legend()
@@ -54,7 +55,36 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the curves, the gradients and the reductions."""
+    """Say who ends best, describe the curves, the gradients and the reductions."""
+    messages = [message(study, stream) for stream in _runs(study)]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which test accuracy each method has at the end of training, best first."""
+    runs = _runs(study)[stream]
+    ends = {
+        name: statistics.interval(study.by_task(stream, name, "accuracy")[:, -1]).times(100).mean
+        for name in runs
+    }
+    order = highlights.leaders(_best.ranked(study, ends), len(ends))
+    if not order:
+        return f"{stream}: no method has a test accuracy at the end of training"
+    epochs = {int(_epochs(study, stream, runs[name])[-1]) for name in order}
+    when = "at the end of training"
+    if len(epochs) == 1:
+        (number,) = epochs
+        when = f"after {number:,} epoch{'s' * (number > 1)}"
+    first, *others = [f"{ends[name]:.1f} %" for name in order[: highlights.MOST]]
+    text = f"{stream}: {when} {study.label(order[0])} has a test accuracy of {first}"
+    for name, accuracy in zip(order[1:], others, strict=False):
+        text += f", {study.label(name)} {accuracy}"
+    most = f" (the best {highlights.MOST} of {len(order)} methods)"
+    return text + most * (len(order) > highlights.MOST)
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     runs = _runs(study)
     draws = sorted(
         {_settings(run)["gradient_draws"] for by_name in runs.values() for run in by_name.values()}
@@ -83,12 +113,17 @@ def _settings(run: xr.Dataset) -> dict[str, Any]:
     return provenance.offering(run, "gradients") or {}
 
 
+def _epochs(study: StudyResults, stream: str, run: xr.Dataset) -> np.ndarray:
+    """Return the number of epochs so far at the end of each task."""
+    return _settings(run)["epochs"] * np.arange(1, study.streams[stream].sizes["task"] + 1)
+
+
 def _draw_learner(
     panels: np.ndarray, study: StudyResults, stream: str, name: str, run: xr.Dataset
 ) -> None:
     store = study.streams[stream]
     rows = provenance.reader(store).problem(store).n_train
-    epochs = _settings(run)["epochs"] * np.arange(1, store.sizes["task"] + 1)
+    epochs = _epochs(study, stream, run)
     style = figure_style.method_style(study, name) | {"label": study.label(name)}
     draw = partial(_draw_curve, epochs=epochs, style=style)
     test, train = study.by_task(stream, name, "accuracy"), _info(run, "train_accuracy")

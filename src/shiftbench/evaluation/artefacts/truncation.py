@@ -5,6 +5,7 @@ Fig. 11 of farquhar2020radial; dotted: without truncation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ FACTS = Facts(from_learner=("truncation",), uses=("accuracy", "nll"))
 class _TruncationPoint(NamedTuple):
     """Score of a learner: its draws per step, and where its noise is cut (None: nowhere)."""
 
+    learner: str
     draws: int
     cut: float | None
     score: Interval
@@ -33,23 +35,59 @@ class _TruncationPoint(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw a row per stream and a panel per score. Raises UserError without such runs."""
     study.require_metrics("truncation", *FACTS.uses)
-    streams = list(study.streams)
-    figure = figure_style.figure(3.3 * len(streams) + 0.3, caption(study), study.basis())
-    rows = figure.subplots(len(streams), len(FACTS.uses), squeeze=False)
-    letters = figure_style.panel_letters(rows.size)
-    for row, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
-        for k, (panel, metric) in enumerate(zip(panels, FACTS.uses, strict=True)):
+    streams, height = study.streams, 3.6 + figure_style.MESSAGE
+    figure = figure_style.figure(height * len(streams), _foot(study), study.basis())
+    letters = iter(figure_style.panel_letters(len(streams) * len(FACTS.uses)))
+    for stream, block in figure_style.divide(figure, streams):
+        below = figure_style.below_message(block, message(study, stream))
+        panels = below.subplots(1, len(FACTS.uses))
+        for panel, metric in zip(panels, FACTS.uses, strict=True):
             panel.set_xscale("log")
             _draw_curves(panel, _points(study, stream, metric))
             unit = components.metric(metric).unit
             panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
-            figure_style.set_title(panel, letters[len(FACTS.uses) * row + k], f"{metric}, {stream}")
-    figure_style.shared_legend(figure, rows[0, 0])
+            figure_style.set_title(panel, next(letters), f"{metric}, {stream}")
+        figure_style.shared_legend(below, panels[0])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the curves and the reductions."""
+    """Say which cut is best, describe the curves and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which cut has the largest accuracy, beside the largest without a cut."""
+    points = _points(study, stream, "accuracy")
+    ranked = [each for each in points if each.learner not in study.bounds]
+    cut, whole = (
+        _best([each for each in ranked if (each.cut is None) == is_whole])
+        for is_whole in (False, True)
+    )
+    if cut is None:
+        return f"{stream}: no method with a cut has an accuracy"
+    with_cut = f"{100 * cut.score.mean:.1f} %"
+    where = f"{stream}: noise cut at {cut.cut:g} sd"
+    if len({each.draws for each in ranked}) > 1:
+        where += f", with {cut.draws} draw{'s' * (cut.draws > 1)} a step,"
+    if whole is None:
+        alone = sum(not np.isnan(each.score.mean) for each in ranked) == 1
+        return f"{where} has {'an' if alone else 'the largest'} accuracy of {with_cut}"
+    without = f"{100 * whole.score.mean:.1f} %"
+    if cut.score.mean <= whole.score.mean:
+        return f"{stream}: no cut improves the accuracy, {without} without one, at most {with_cut}"
+    return f"{where} has the largest accuracy, {with_cut}; without a cut it is at most {without}"
+
+
+def _best(points: Sequence[_TruncationPoint]) -> _TruncationPoint | None:
+    """Return the point with the largest score; None if all have failed."""
+    known = [each for each in points if not np.isnan(each.score.mean)]
+    return max(known, key=lambda each: each.score.mean, default=None)
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         f"Test scores after training, as Fig. 11 of {bibliography.short('farquhar2020radial')}, "
         "against "
@@ -69,9 +107,8 @@ def _points(study: StudyResults, stream: str, metric: str) -> list[_TruncationPo
         if cut is None and settings.get("family") != "gaussian":
             continue
         score = statistics.interval(study.score(stream, name, metric), statistics.bounds(metric))
-        points.append(
-            _TruncationPoint(settings["draws"], cut["truncation"] if cut else None, score)
-        )
+        where = cut["truncation"] if cut else None
+        points.append(_TruncationPoint(name, settings["draws"], where, score))
     if all(point.cut is None for point in points):
         raise study.lacking("truncation", "a learner whose noise is cut off")
     return points

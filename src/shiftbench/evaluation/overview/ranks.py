@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.comparison import ALPHA
 
 METRIC = "acc"
@@ -57,7 +57,7 @@ def draw(
     )
     _name(diagram["labels"], ranks, labels or {})
     _finish(axes, ranks)
-    highlights.set_message(figure, message(means))
+    figure_style.set_message(figure, message(means))
     return figure
 
 

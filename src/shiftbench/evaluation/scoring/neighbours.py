@@ -13,17 +13,26 @@ from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
 
 
 class Pair(NamedTuple):
-    """A learner minus the next one; p: corrected by Holm's method over the pairs of the stream."""
+    """A learner minus the next one; p: corrected by Holm's method over the pairs of the stream.
+
+    upwards: whether a difference above 0 is in favour of the first.
+    """
 
     better: str
     worse: str
     compared: Comparison
     p: float
+    upwards: bool = True
 
     @property
     def resolved(self) -> bool:
-        """True for a significant difference."""
-        return self.p < ALPHA
+        """True if the first learner is significantly better.
+
+        Where seeds failed, the mean of each over its own seeds and that of the differences over
+        common seeds may have different signs; this is then False.
+        """
+        favours = (self.compared.difference.mean > 0) == self.upwards
+        return self.p < ALPHA and favours
 
 
 def pairs(scores: Mapping[str, np.ndarray], metric: str) -> list[Pair]:
@@ -43,6 +52,6 @@ def pairs(scores: Mapping[str, np.ndarray], metric: str) -> list[Pair]:
     ]
     corrected = comparison.corrected([one.p for one in compared])
     return [
-        Pair(better, worse, one, float(p))
+        Pair(better, worse, one, float(p), bool(ranking.higher_is_better(metric)))
         for (better, worse), one, p in zip(names, compared, corrected, strict=True)
     ]

@@ -22,15 +22,18 @@ FRACTIONS, OTHERS = 0.01, 0.01
 
 
 class Lead(NamedTuple):
-    """The leader minus another learner: a difference above 0 and its corrected p-value."""
+    """The leader against another learner, upwards where the leader is better; p: corrected.
+
+    The difference is over common seeds. Where seeds failed, it may be below 0.
+    """
 
     over: Comparison
     p: float
 
     @property
     def resolved(self) -> bool:
-        """True for a significant difference."""
-        return self.p < ALPHA
+        """True if the leader is significantly better."""
+        return self.p < ALPHA and self.over.difference.mean > 0
 
 
 class PairedLead(NamedTuple):

@@ -59,6 +59,8 @@ class StudyResults:
         The streams of a study with axes, each with its value on every axis.
     configurations
         The settings that each seed has drawn, if any.
+    bounds
+        The learners that see more than the others; figures show them and do not rank them.
     """
 
     name: str
@@ -78,6 +80,7 @@ class StudyResults:
     claims: Sequence[tuple[Claim, Sequence[str]]] = ()
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     configurations: Sequence[Mapping[str, Any]] = ()
+    bounds: Sequence[str] = ()
 
     @property
     def cube(self) -> xr.Dataset:
@@ -230,6 +233,7 @@ def of_spec(
         words=spec.get("words") or (),
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
+        bounds=spec.get("bounds") or (),
         methods=spec.get("methods") or {},
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},

@@ -1,0 +1,63 @@
+"""Which learners lead by their average accuracy after the last task, beside bounds.
+
+A bound sees more than the others, such as the data of all tasks at once. Figures show bounds and do
+not rank them.
+"""
+
+from __future__ import annotations
+
+from shiftbench.evaluation import highlights
+from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.scoring.results import StudyResults
+
+
+def averages(study: StudyResults, stream: str) -> dict[str, float]:
+    """Return the mean accuracy of each learner over tasks and seeds, in percent, or NaN."""
+    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
+    return {
+        name: 100 * float(_continual.mean_over_seeds(each).mean()) for name, each in ends.items()
+    }
+
+
+def bounds(study: StudyResults, stream: str) -> list[str]:
+    """Return the bounds with runs on a stream."""
+    return [name for name in study.bounds if study.run(stream, name).sizes["seed"]]
+
+
+def order(study: StudyResults, stream: str) -> list[str]:
+    """Return the learners by their averages, best first, without bounds and failed ones."""
+    without = bounds(study, stream)
+    ranked = {name: mean for name, mean in averages(study, stream).items() if name not in without}
+    return highlights.leaders(ranked, len(ranked))
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which learner has the largest average accuracy, beside the bounds."""
+    found, best = averages(study, stream), order(study, stream)
+    if not best:
+        return f"{stream}: no method has an accuracy"
+    tasks = study.streams[stream].sizes["task"]
+    after = f"{stream}: after {tasks} task{'s' if tasks > 1 else ''}"
+    methods = len(study.learners) - len(study.bounds)
+    return said(f"{after}, {study.label(best[0])}", methods, found[best[0]]) + reference(
+        study, stream
+    )
+
+
+def messages(study: StudyResults) -> str:
+    """Return the sentences on all streams, with a space at the end."""
+    return "".join(f"{message(study, stream)}. " for stream in study.streams)
+
+
+def said(subject: str, methods: int, percent: float) -> str:
+    """Return the sentence on the largest average accuracy of some methods, or on that of one."""
+    if methods > 1:
+        return f"{subject} has the largest average accuracy of {methods} methods, {percent:.1f} %"
+    return f"{subject} has an average accuracy of {percent:.1f} %"
+
+
+def reference(study: StudyResults, stream: str) -> str:
+    """Return the averages of the bounds in brackets; empty without any."""
+    found = averages(study, stream)
+    shown = [f"{study.label(name)}: {found[name]:.1f} %" for name in bounds(study, stream)]
+    return f" ({', '.join(shown)})" if shown else ""

@@ -1,0 +1,91 @@
+"""The title of dating errors against words updated, from rates and errors set by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.evaluation.artefacts import rate_distortion
+from tests.evaluation.scoring.words.word_stores import study
+
+STREAM = "planted-words"
+
+
+def dated(points, **others):
+    """Return the small study with (rate, error) by learner."""
+    cube = study().cube.copy(deep=True)
+    for learner, (rate, error) in points.items():
+        for metric, value in {rate_distortion.RATE: rate, "dating_error": error}.items():
+            cube["score"].loc[{"learner": learner, "metric": metric}] = value
+    return replace(study(), scores={**study().scores, "scores": cube}, **others)
+
+
+def test_the_title_says_what_dates_best():
+    learners = dict.fromkeys(study().learners)
+    rates, errors = (
+        {name: study().score(STREAM, name, metric).mean() for name in learners}
+        for metric in (rate_distortion.RATE, "dating_error")
+    )
+    best = min(learners, key=errors.get)
+    # The learners without a beam update every word.
+    assert rates["vcl"] == rates["independent"] == 22 > rates["vbs"]
+    said = f"{STREAM}: {best} dates best, {errors[best]:.2f} periods off with "
+    if best == "vbs":
+        last = min(("vcl", "independent"), key=errors.get)
+        end = f"; with the most, 22, {last} is {errors[last]:.2f} off"
+    else:
+        rate = rates["vbs"]
+        end = f"; with the fewest, {rate:.2g}, VBS, paper weights is {errors['vbs']:.2f} off"
+    said = said.replace("vbs dates", "VBS, paper weights dates")
+    message = rate_distortion.message(study())
+    assert message.startswith(said) and message.endswith(end)
+    assert rate_distortion.draw(study()).get_suptitle() == message
+    assert rate_distortion.caption(study()).startswith(f"{message}. {STREAM}: 22 words")
+
+
+VBS = "VBS, paper weights"
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("points", "others", "said"),
+    [
+        (
+            {"vbs": (2.5, 0.5), "vcl": (22, 0.75), "independent": (22, 1)},
+            {},
+            f"{VBS} dates best, 0.50 periods off with 2.5 of 22 words updated a period;"
+            " with the most, 22, vcl is 0.75 off",
+        ),
+        (
+            {"vbs": (2.5, 0.5), "vcl": (22, 0.25), "independent": (11, 1)},
+            {},
+            "vcl dates best, 0.25 periods off with 22 of 22 words updated a period, the most;"
+            f" with the fewest, 2.5, {VBS} is 0.50 off",
+        ),
+        (
+            {"vbs": (2.5, 0), "vcl": (22, 0), "independent": (22, 1)},
+            {},
+            f"{VBS} dates as well as any, 0.00 periods off with 2.5 of 22 words updated a period;"
+            " with the most, 22, vcl is 0.00 off",
+        ),
+        (
+            {"vbs": (2.5, 0.25), "vcl": (22, 0.75), "independent": (22, 1)},
+            {"bounds": ["vbs"], "labels": {"vcl": "VCL"}},
+            "VCL dates best, 0.75 periods off with 22 of 22 words updated a period",
+        ),
+        (
+            {"vbs": (2.5, NAN), "vcl": (NAN, NAN), "independent": (22, 1)},
+            {},
+            "independent dates 1.00 periods off with 22 of 22 words updated a period",
+        ),
+        (
+            dict.fromkeys(("vbs", "vcl", "independent"), (NAN, NAN)),
+            {},
+            "no method dates a text",
+        ),
+    ],
+)
+def test_the_title_is_true_for_ties_failures_and_bounds(points, others, said):
+    assert rate_distortion.message(dated(points, **others)) == f"{STREAM}: {said}"
