@@ -55,6 +55,19 @@ def test_it_leaves_files_of_these_names_alone(tmp_path, capsys, name: str) -> No
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize("folder", ["published", "embedded", "cpu", "paper", "_cpu"])
+def test_it_refuses_names_whose_results_are_those_of_our_configs(
+    tmp_path, monkeypatch, capsys, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["quickstart", folder]) == 2
+    name = folder.lstrip("_")
+    said = capsys.readouterr().err
+    assert f"results/{name} is not free for yours; name another folder, such as my-{name}" in said
+    assert not list(tmp_path.iterdir())
+    assert main.main(["quickstart", f"my-{name}"]) == 0
+
+
 @pytest.mark.long
 def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path) -> None:
     _, written = quickstart.write(tmp_path / "mine")

@@ -239,6 +239,12 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          'the method "ensemble" is quoted from farquhar2020radial, Table 2 and cannot be run'),
         ("budget: few\nstudies:\n  a: {from: step, methods: {mean: {beam.size: 2}}}",
          'unknown component "beam"; known: gaussian-mean; write component.key'),
+        ("budget: few\nstudies:\n  a: {from: step, methods: {beam-mean: {beam: 2}}}",
+         'methods.beam-mean.beam: "beam" is a component; write beam.KEY, such as beam.size'),
+        ("budget: few\nstudies:\n  a: {from: step, methods: [x: {from: beam-mean, beam.: 2}]}",
+         'methods[0].x.beam.: "beam" is a component; write beam.KEY, such as beam.size'),
+        ("budget: few\nstudies:\n  a: {from: step, settings: {gaussian-mean: 2}}",
+         '"gaussian-mean" is a component; write gaussian-mean.KEY, such as gaussian-mean.'),
         ("budget: few\nstudies:\n  a: {from: step, settings: {mfvi.epochs: 2}}",
          "line 3, studies.a.settings.mfvi.epochs: no method of this study has this component"),
         ("budget: few\nmethods: {m: {label: M, cite: [li2021vbs], summary: S.}}\nstudies:\n"

@@ -81,6 +81,8 @@ def test_figures_know_the_whole_configuration_of_each_seed(load):
         ("mfvi.draws: [3]", "mfvi.draws: [0]", "at least 1"),
         ("mfvi.draws: [3]", "mfvi.drawz: [3]", 'did you mean "draws"'),
         ("mfvi.draws: [3]", "vogn.draws: [3]", '"vogn"'),
+        ("map.learning_rate: [0.5]", "map: [0.5]",
+         '"map" is a component; write map.KEY, such as map.'),
         ("mfvi.draws: [3]", "mfvi.estimator: [local], mfvi.family: [radial]", "field, seed"),
         ("    methods:", "    tuning: {metric: accuracy, trials: 1, streams: {}}\n    methods:",
          "a study is tuned or has configurations, not both"),

@@ -148,6 +148,7 @@ def _of_one(space):
         (_set("methods", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
         (_of_one({"map.strenght": [1, 2, 3]}), 'did you mean "strength"'),
         (_of_one({"mpa.strength": [1, 2, 3]}), 'did you mean "map"'),
+        (_of_one({"map": [1, 2, 3]}), '"map" is a component; write map.KEY, such as map.'),
         (_of_one({"map.strength": [1, 2, "x"]}), "should be a number"),
     ],
 )

@@ -124,7 +124,9 @@ def test_a_text_that_fits_is_left_as_it_is():
 
 
 def test_a_single_panel_has_no_letter_and_many_have_different_ones():
-    (alone,) = figure_style.panel_per_stream(["one"], 1.0, "", MARKS, "", lambda *_: None).get_axes()
+    (alone,) = figure_style.panel_per_stream(
+        ["one"], 1.0, "", MARKS, "", lambda *_: None
+    ).get_axes()
     assert alone.get_title(loc="left") == "one"
     assert figure_style.panel_letters(3) == ["a", "b", "c"]
     assert (

@@ -14,6 +14,8 @@ import re
 import shlex
 from pathlib import Path
 
+from shiftbench.config import result_paths
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 
 DAYS = 400
@@ -47,10 +49,14 @@ def quickstart(options: argparse.Namespace) -> None:
 def write(folder: Path) -> list[Path]:
     """Write the series and the config, which is named after the folder; its results will be too.
 
-    Returns their paths. Raises UserError if one of the files exists.
+    Returns their paths. Raises UserError if one of the files exists, or if the results are not
+    free for a user's config.
     """
     name = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII)  # as a config's name
     name = re.sub(r"^[^A-Za-z0-9]+", "", name)[:100] or "series"
+    if name in {result_paths.PUBLISHED, *(path.stem for path in checkout.CONFIGS.glob("*.yaml"))}:
+        taken = f"results/{name} is not free for yours"
+        raise UserError(f"{folder}: {taken}; name another folder, such as my-{name}")
     texts = {folder / "series.csv": series(), folder / f"{name}.yaml": CONFIG}
     for path in texts:
         if path.exists():

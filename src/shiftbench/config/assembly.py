@@ -6,7 +6,7 @@ then from what study, budget and config say of this method: the special beats th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from shiftbench.config import config_layers, grids, method_labels
 from shiftbench.config.components import artefacts_with_row
 from shiftbench.config.composition import Composition
+from shiftbench.config.config_checks import no_setting
 from shiftbench.config.config_layers import ConfigLayers
 from shiftbench.config.library import ANCHORS, Library, YamlValue
 from shiftbench.config.schema import Needs, one_component
 from shiftbench.config.yaml_lines import Document, KeyPath
-from shiftbench.core.suggestions import unknown
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study's file that say how the study is assembled, and are not part of it."""
@@ -185,13 +185,14 @@ class _StudyAssembly:
                 self.composition.add_issue(setting, message)
 
     def _refuse_unknown_keys(
-        self, name: str, changes: list[YamlValue], components: Iterable[str]
+        self, name: str, changes: list[YamlValue], components: Collection[str]
     ) -> None:
         """Add an issue with each key that a method does not have, which the study does not pick."""
         for key, value in (item for change in changes for item in change.items()):
-            component, _, setting = key.partition(".")
-            if key not in (*OF_STUDY_METHODS, "from") and not (component in components and setting):
-                self._add_unknown(value, component, components, name)
+            if key in (*OF_STUDY_METHODS, "from"):
+                continue
+            if message := no_setting(key, components, method=name):
+                self.composition.add_issue(value, message)
 
     def _refuse_shared_labels(self, selected: dict[str, list[YamlValue]]) -> None:
         """Add an issue with each label that the study gives to a second method."""
@@ -291,18 +292,11 @@ class _StudyAssembly:
         self, place: KeyPath, components: dict[str, KeyPath], key: str, value: YamlValue
     ) -> None:
         """Change one setting of a method, written as component.key."""
-        component, _, setting = key.partition(".")
-        if component in components and setting:
-            self.composition.put((*components[component], setting), value)
+        if message := no_setting(key, components, method=place[-1]):
+            self.composition.add_issue(value, message)
         else:
-            self._add_unknown(value, component, components, place[-1])
-
-    def _add_unknown(
-        self, value: YamlValue, component: str, components: Iterable[str], method: str | int
-    ) -> None:
-        """Add the issue of a setting whose component the method does not have."""
-        message = unknown("component", component, components)
-        self.composition.add_issue(value, f"{message}; write component.key, of the method {method}")
+            component, _, setting = key.partition(".")
+            self.composition.put((*components[component], setting), value)
 
 
 def _values(layers: list[YamlValue], key: str) -> list[YamlValue]:

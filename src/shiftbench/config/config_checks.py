@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -266,6 +266,25 @@ def _of_trials(place: KeyPath, space: dict, pipeline: list, tuning: dict) -> Ite
         yield place, f"a grid of more than {MAX_POINTS:,} points; take values away"
 
 
+def no_setting(
+    key: str, known: Collection[str], what: str = "component", method: str | int = ""
+) -> str:
+    """Say why a key is no component.key of the known components; empty if it is one.
+
+    what: the kind of thing that the known names stand for. method: the one that has them.
+    """
+    component, _, setting = key.partition(".")
+    if component not in known:
+        of_method = f", of the method {method}" if method else ""
+        return f"{unknown(what, component, known)}; write component.key{of_method}"
+    if setting:
+        return ""
+    kinds = (kind for kind in ("combinators", "learners") if component in components.names(kind))
+    names = [name for kind in kinds for name in components.fields(kind, component)]
+    example = f", such as {component}.{names[0]}" if names else ""
+    return f'"{component}" is a component; write {component}.KEY{example}'
+
+
 def _of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Issue]:
     """Find values of a space of settings that a method with the component cannot have."""
     if study.get("tuning") is not None:
@@ -277,10 +296,10 @@ def _of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Iss
     }
     known = set().union(*components_of.values())
     for key, values in space.items():
+        if message := no_setting(str(key), sorted(known), "component of a method"):
+            yield (*place, key), message
+            continue
         component = str(key).partition(".")[0]
-        if component not in known:
-            message = unknown("component of a method", component, sorted(known))
-            yield (*place, key), f"{message}; write component.key"
         for name, pipeline in of_study.items():
             if component in components_of[name]:
                 yield from _of_space(place, {key: values}, pipeline)
@@ -294,11 +313,10 @@ def _of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
         for name, settings in [name_and_settings(item)]
     }
     for key, values in space.items() if items else ():
-        component, _, setting = str(key).partition(".")
-        if component not in items:
-            message = unknown("component", component, [str(name) for name in items])
-            yield (*place, key), f"{message}; write component.key"
+        if message := no_setting(str(key), [name for name in items if name]):
+            yield (*place, key), message
             continue
+        component, _, setting = str(key).partition(".")
         kind, settings = items[component]
         if component in components.names(kind):
             for value in as_list(values):

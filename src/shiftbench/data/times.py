@@ -1,4 +1,7 @@
-"""Labels of time in a user's files: numbers, or dates in one form."""
+"""Labels of time in a user's files: numbers, or dates in one form.
+
+Numbers that are all dates of eight digits, such as 20011231, are dates.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import numpy as np
 from shiftbench.core.errors import UserError
 
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
+EIGHT_DIGITS = re.compile(r"([12]\d{3})(\d\d)(\d\d)", re.ASCII)
+"""A date without dashes, of the years 1000 to 2999."""
 Place = Callable[[int], str]
 """Returns the position of the cell of a row in its file, for messages."""
 
@@ -31,7 +36,10 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
     UserError
         for a cell that is not a time, and for time that decreases
     """
-    if all(map(is_number, cells)):
+    if dates := _of_eight_digits(cells):
+        result = np.array(dates)
+        order = result.astype("datetime64[s]")
+    elif all(map(is_number, cells)):
         order = np.array([float(cell) for cell in cells])
         result = order.astype(int) if (order == order.round()).all() else order
     else:
@@ -61,6 +69,17 @@ def is_number(content: Any) -> bool:
         return math.isfinite(float(content)) and "_" not in str(content)
     except (ValueError, OverflowError):
         return False
+
+
+def _of_eight_digits(cells: Sequence[Any]) -> list[str]:
+    """Return dates of eight digits with dashes; empty if one of the cells is no such date."""
+    found = [EIGHT_DIGITS.fullmatch(str(cell)) for cell in cells]
+    dates = ["-".join(match.groups()) for match in found if match]
+    try:
+        np.array(dates, "datetime64[D]")
+    except ValueError:  # such as the thirteenth month
+        return []
+    return dates if len(dates) == len(cells) else []
 
 
 def _date(text: str, place: Place, row: int) -> np.datetime64:

@@ -253,7 +253,16 @@ def test_a_task_too_small_to_hold_rows_out_is_reported(tmp_path: Path) -> None:
             'column "what" has 3 classes (a, b, c), not two; set kind to classes',
         ),
         ({"history": 5}, "history is 5, but the table has 5 rows, and none is left"),
-        ({"history": 1, "scaling": "z-score"}, 'column "x" is constant in the first 1 rows'),
+        (
+            {"history": 1, "scaling": "z-score"},
+            'column "x" is constant in the first 1 rows, so it has no scale; raise history, or set'
+            " scaling: none",
+        ),
+        (
+            {"history": 1, "target_scaling": "z-score"},
+            'column "y" is constant in the first 1 rows, so it has no scale; raise history, or set'
+            " target_scaling: none",
+        ),
     ],
 )
 def test_each_mistake_is_one_error_also_before_anything_runs(tmp_path, settings, words) -> None:

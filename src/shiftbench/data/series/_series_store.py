@@ -166,15 +166,23 @@ def _prepared(name: str, series: Series, view: View) -> Prepared:
     if view.scaling != "none":
         axes = (1,) if view.scaling == "z-score" else (1, 2)
         scale = known.std(axis=axes, keepdims=True)
-        if not scale.all():
-            where = f" in its first {view.history} values" if view.history else ""
-            raise UserError(
-                f"A series of {name} is constant{where} and has no z-score. Set scaling to none."
-            )
+        # The standard deviation of equal values may be 1e-17.
+        constant = (scale == 0) | (np.ptp(known, axis=axes, keepdims=True) == 0)
+        if constant.any():
+            raise _constant(name, series.names, view.history, constant)
         mean = known.mean(axis=axes, keepdims=True)
         value, origin = (value - mean) / scale, origin + mean
         used.extend(["mean and standard deviation"] if whole else [])
     return Prepared(value, origin, scale, ", ".join(used))
+
+
+def _constant(name: str, columns: Sequence[str], history: int, constant: np.ndarray) -> UserError:
+    """Return the error for a z-score of a constant series; constant: [realisation, 1, series]."""
+    where = f" in its first {history} values" if history else ""
+    column = columns[int(constant.any(axis=(0, 1)).argmax())]
+    remedy = "set `scaling: none`" + (", or leave the column out" if constant.shape[-1] > 1 else "")
+    reason = f"it is constant{where}, so it has no z-score; {remedy}"
+    return UserError(f'{name}, column "{column}": {reason}')
 
 
 def _tasks(name: str, series: Series, view: View) -> tuple[np.ndarray, np.ndarray]:

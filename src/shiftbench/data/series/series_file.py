@@ -100,7 +100,7 @@ class Settings:
     tcpd-apple, tcpd-bitcoin and tcpd-occupancy are read from the package river, aeon-... from the
     package aeon; a grid leaves them out where these are not installed."""
     columns: tuple[str, ...] = ()
-    """Columns of the file, or labels of series of a JSON file. Empty: all that start with a number.
+    """Columns of the file, or labels of series of a JSON file. Empty: all that have a number.
     Without a line of names, columns are called 1, 2, ..."""
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must increase. Empty: the time
@@ -145,8 +145,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 
 def look(settings: Settings, path: Path) -> None:
-    """Raise UserError for a wrong file of a user, or wrong annotations."""
-    _read(settings, path)
+    """Raise UserError for a wrong file of a user, or wrong annotations, or a constant column."""
+    build(settings, path)
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:

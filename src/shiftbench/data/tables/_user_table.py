@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import lzma
-import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +19,12 @@ import numpy as np
 
 from shiftbench.core import suggestions
 from shiftbench.core.errors import UserError
-from shiftbench.data import number_range
+from shiftbench.data import csv_words, number_range
 
-DELIMITERS = (",", ";", "\t")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 PARQUET = (".parquet", ".pq")
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 
 
 class Rows(NamedTuple):
@@ -48,15 +44,13 @@ def header(path: Path, delimiter: str = ",") -> list[str]:
     names = [name.strip() for name in next(_records(path, delimiter), (1, []))[1]]
     if not names:
         raise wrong(path, 1, "it is empty; its first line has to name the columns")
-    other = [mark for mark in DELIMITERS if mark in names[0]]
-    if len(names) == 1 and other:
-        remedy = f"set `delimiter: {json.dumps(other[0])}`"
-        raise wrong(path, 1, f"there is one column, {names[0]!r}; {remedy}")
+    if reason := csv_words.one_column(names, delimiter):
+        raise wrong(path, 1, reason)
     if all(is_number(name) for name in names):
         raise wrong(path, 1, "it has numbers where the names of the columns should be; add them")
+    if reason := csv_words.nameless(names):
+        raise wrong(path, 1, reason)
     for number, name in enumerate(names, 1):
-        if not name:
-            raise wrong(path, 1, f"column {number} has no name")
         if (first := names.index(name) + 1) < number:
             text = f"columns {first} and {number} are both named {name!r}; rename one"
             raise wrong(path, 1, text)
@@ -130,7 +124,7 @@ def without_numbers(path: Path, columns: Sequence[str], delimiter: str = ",") ->
             text = fields[column].strip()
             if text.lower() in MISSING:
                 continue
-            if is_number(text) or DECIMAL_COMMA.fullmatch(text):
+            if is_number(text) or csv_words.DECIMAL_COMMA.fullmatch(text):
                 del candidates[name]
             else:
                 with_text.add(name)
@@ -216,10 +210,10 @@ def _no_number(path: Path, place: int, columns: Sequence[str], values: Sequence[
     )
     if text.strip().lower() in MISSING:
         reason = _missing(text)
-    elif DECIMAL_COMMA.fullmatch(text):
+    elif csv_words.DECIMAL_COMMA.fullmatch(text):
         reason = f"{text!r:.80} has a decimal comma; write {text.strip().replace(',', '.'):.80}"
     else:
-        reason = f"{text!r:.80} is no number; leave the column out by `columns`, or write numbers"
+        reason = csv_words.no_number(text)
     return wrong(path, place, reason, column)
 
 

@@ -247,8 +247,11 @@ def _scaled(
     """Scale columns [row, column] by the statistics of all rows, or of the history."""
     origin, factor = splits.scale(values[: settings.history or None], scaling)
     for column in np.flatnonzero((factor == 0) & (np.ptp(values, axis=0) > 0))[:1]:
-        text = f'column "{columns[column]}" is constant in the first {settings.history} rows'
-        raise UserError(f"{path}: {text}, so it has no scale; raise history, or set scaling: none")
+        name = columns[column]
+        text = f'column "{name}" is constant in the first {settings.history} rows'
+        setting = "target_scaling" if name == settings.target else "scaling"
+        remedy = f"raise history, or set {setting}: none"
+        raise UserError(f"{path}: {text}, so it has no scale; {remedy}")
     return (values - origin) * factor
 
 

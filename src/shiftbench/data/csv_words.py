@@ -1,0 +1,33 @@
+"""What is wrong with a user's CSV file, in the words that tables and series share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+DELIMITERS = (",", ";", "\t")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+
+
+def one_column(names: Sequence[str], delimiter: str, below: str | None = None) -> str:
+    """Say that the name of the only column has another delimiter in it; empty if it has none.
+
+    below: the next row, which must have it too, if a single column could be right.
+    """
+    texts = [names[0]] if below is None else [names[0], below]
+    others = (mark for mark in DELIMITERS if mark != delimiter)
+    other = [mark for mark in others if all(mark in text for text in texts)]
+    if len(names) > 1 or not other:
+        return ""
+    return f"there is one column, {names[0]!r}; set `delimiter: {json.dumps(other[0])}`"
+
+
+def nameless(names: Sequence[str]) -> str:
+    """Say which column has no name; empty if all have one."""
+    return "" if all(names) else f"column {list(names).index('') + 1} has no name"
+
+
+def no_number(cell: object) -> str:
+    """Say that a cell of a column with other cells that are numbers is none."""
+    return f"{cell!r:.80} is no number; leave the column out by `columns`, or write numbers"
