@@ -70,3 +70,10 @@ def test_the_largest_are_all_that_differ_by_rounding_alone():
 def test_numbers_have_three_digits_and_large_ones_no_exponent():
     texts = [_best.number(value) for value in (0.09714, 12.345, 999.7, 354_396.7, -1500.0)]
     assert texts == ["0.0971", "12.3", "1,000", "354,397", "-1,500"]
+
+
+def test_labels_with_commas_are_quoted_where_there_are_several():
+    labels = {"a": "VBS, K = 3", "b": "VCL"}
+    study = SimpleNamespace(label=labels.get)
+    assert _best.names(study, ["a"]) == "VBS, K = 3"
+    assert _best.names(study, ["a", "b"]) == '"VBS, K = 3" and "VCL"'

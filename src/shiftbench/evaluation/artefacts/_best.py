@@ -72,7 +72,10 @@ def names(study: StudyResults, learners: list[str]) -> str:
     """Return the labels of learners in words, or their number where they are many."""
     if len(learners) > NAMED:
         return f"{len(learners)} methods"
-    return listed(map(study.label, learners))
+    labels = list(map(study.label, learners))
+    if len(labels) > 1 and any("," in label for label in labels):
+        labels = [f'"{label}"' for label in labels]
+    return listed(labels)
 
 
 def number(value: float) -> str:
