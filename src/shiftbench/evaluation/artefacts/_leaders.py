@@ -38,10 +38,8 @@ def message(study: StudyResults, stream: str) -> str:
         return f"{stream}: no method has an accuracy"
     tasks = study.streams[stream].sizes["task"]
     after = f"{stream}: after {tasks} task{'s' if tasks > 1 else ''}"
-    methods = len(study.learners) - len(study.bounds)
-    return said(f"{after}, {study.label(best[0])}", methods, found[best[0]]) + reference(
-        study, stream
-    )
+    subject = f"{after}, {study.label(best[0])}"
+    return said(subject, len(best), found[best[0]]) + reference(study, stream)
 
 
 def messages(study: StudyResults) -> str:

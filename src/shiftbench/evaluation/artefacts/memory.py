@@ -56,14 +56,14 @@ def message(study: StudyResults, stream: str) -> str:
     """Say which method has the largest average accuracy, each with its largest memory."""
     found = {name: line for name, line in lines(study, stream).items() if line.ranked}
     means = {name: line.means(study, stream, "acc")[-1].mean for name, line in found.items()}
-    best, *_ = [*highlights.leaders(means, 1), None]
-    if best is None:
+    order = highlights.leaders(means, len(means))
+    if not order:
         return f"{stream}: no method has an accuracy"
+    best = order[0]
     rows = 0 if found[best].is_level else max(found[best].sizes)
     kept = f"with {rows:,} rows of memory" if rows else "without a memory"
-    return _leaders.said(f"{stream}: {kept}, {best}", len(found), means[best]) + (
-        _leaders.reference(study, stream)
-    )
+    said = _leaders.said(f"{stream}: {kept}, {best}", len(order), means[best])
+    return said + _leaders.reference(study, stream)
 
 
 def _foot(study: StudyResults) -> str:

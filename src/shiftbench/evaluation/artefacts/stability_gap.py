@@ -48,13 +48,13 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults, stream: str) -> str:
     """Say which learner has the smallest stability gap, of those that are not bounds."""
     gaps = {name: _gap(study, stream, name) for name in study.learners if name not in study.bounds}
-    best = highlights.leaders({name: -gap for name, gap in gaps.items()}, 1)
-    if not best:
+    order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))
+    if not order:
         return f"{stream}: no method has a stability gap"
-    points, label = f"{gaps[best[0]]:.1f} points", study.label(best[0])
-    if len(gaps) == 1:
+    points, label = f"{gaps[order[0]]:.1f} points", study.label(order[0])
+    if len(order) == 1:
         return f"{stream}: {label} has a stability gap of {points}"
-    return f"{stream}: {label} has the smallest stability gap of {len(gaps)} methods, {points}"
+    return f"{stream}: {label} has the smallest stability gap of {len(order)} methods, {points}"
 
 
 def _gap(study: StudyResults, stream: str, learner: str) -> float:
