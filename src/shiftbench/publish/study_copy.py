@@ -113,15 +113,18 @@ def _is_unchanged(results: Path, target: Path, study: str) -> bool:
 
 def _lost_streams(results: Path, target: Path, study: str) -> str:
     """Return words on streams with published scores and none in the results, if there are any."""
-    before = _streams(target, study)
-    kept = _streams(results, study) if before else []
-    lost = [name for name in before if name not in kept]
+    before, kept = _streams(target, study), _streams(results, study)
+    lost = [name for name in before if kept and name not in kept]
     return f"; no longer has the streams {', '.join(lost)}" if lost else ""
 
 
 def _streams(folder: Path, study: str) -> list[str]:
+    """Return the streams with scores; none without a table of scores, or with a damaged one."""
     path = result_files.of_study(folder, study).get(result_paths.SCORE_TABLE)
-    return [] if path is None else list(tidy_files.read(path)["stream"].unique())
+    try:
+        return [] if path is None else list(tidy_files.read(path)["stream"].unique())
+    except UserError:  # what is published now replaces it
+        return []
 
 
 def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) -> None:
