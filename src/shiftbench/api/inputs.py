@@ -145,9 +145,11 @@ def _has_others(objects: np.ndarray) -> bool:
 
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
-    types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
     try:
         found = array("x", values)
+        if found.dtype == float:
+            return found
+        types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
         kinds = {getattr(one, "kind", "") for one in [*types, found.dtype]}
         if not kinds.isdisjoint("mMc") or (found.dtype == object and _has_others(found)):
             raise InputError(

@@ -1,4 +1,4 @@
-"""What is wrong with a user's CSV file, in the words that tables and series share."""
+"""Error messages about CSV files of users, for readers of tables and of series."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def nameless(names: Sequence[str]) -> str:
 
 
 def no_number(cell: object) -> str:
-    """Say that a cell of a column with other cells that are numbers is none."""
+    """Return the message for a cell that is not a number, in a column that has numbers."""
     return f"{cell!r:.80} is no number; leave the column out by `columns`, or write numbers"

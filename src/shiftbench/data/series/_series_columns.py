@@ -125,7 +125,7 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
 
 
 def parsed(path: Path) -> Any:
-    """Return the content of a JSON file. UserError, with the line, if it is none."""
+    """Return the content of a JSON file. UserError, with the line, if it is not JSON."""
     try:
         return json.loads(_text(path))
     except json.JSONDecodeError as error:

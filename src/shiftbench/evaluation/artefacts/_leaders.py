@@ -7,7 +7,7 @@ not rank them.
 from __future__ import annotations
 
 from shiftbench.evaluation import highlights
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _best, _continual
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -26,8 +26,7 @@ def bounds(study: StudyResults, stream: str) -> list[str]:
 
 def order(study: StudyResults, stream: str) -> list[str]:
     """Return the learners by their averages, best first, without bounds and failed ones."""
-    without = bounds(study, stream)
-    ranked = {name: mean for name, mean in averages(study, stream).items() if name not in without}
+    ranked = _best.ranked(study, averages(study, stream))
     return highlights.leaders(ranked, len(ranked))
 
 

@@ -7,6 +7,8 @@ alarms that the method raises by itself, at a probability of one half or by its 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -52,16 +54,13 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults) -> str:
     """Say which method has the smallest delay at `READ` false alarms, or on how many streams."""
-    delays = {}
-    for stream in _changing(study):
-        curves = {
-            name: _frontier(run, study.streams[stream])
-            for name, run in _detectors.runs(study, stream).items()
-        }
-        delays[_series.short_name(study, stream)] = {
+    delays = {
+        _series.short_name(study, stream): {
             name: float(delay[rate <= READ].min()) if (rate <= READ).any() else np.nan
             for name, (rate, delay) in curves.items()
         }
+        for stream, curves in _frontiers(study).items()
+    }
     return _best.smallest(study, delays, f"delay at {READ} false alarms in 1,000 tasks")
 
 
@@ -91,8 +90,9 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
     axes.axhline(window, color=figure_style.MUTED, lw=0.8, ls=":")
     for name, run in _detectors.runs(study, stream).items():
         style = figure_style.method_style(study, name)
-        curve = _frontier(run, store)
-        axes.plot(*curve, color=style["color"], drawstyle="steps-post", lw=1.5)
+        axes.plot(
+            *_frontiers(study)[stream][name], color=style["color"], drawstyle="steps-post", lw=1.5
+        )
         _draw_point(axes, study, stream, run, label=study.label(name), ms=6, **style)
     for name, run in _detectors.blind(study, stream).items():
         style = {"color": figure_style.MUTED, "marker": MARKERS[name], "mfc": "white"}
@@ -102,6 +102,18 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
         xlabel="false alarms in 1,000 tasks", ylabel=f"delay (tasks, at most {window})",
     )  # fmt: skip
     axes.set_xticks([FEWEST, 1, 10, 100, MOST], ["≤ 0.1", "1", "10", "100", "1,000"])
+
+
+@lru_cache(maxsize=1)  # the figure and its caption need them, and they take seconds
+def _frontiers(study: StudyResults) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Return the curve of each learner by stream with shifts."""
+    return {
+        stream: {
+            name: _frontier(run, study.streams[stream])
+            for name, run in _detectors.runs(study, stream).items()
+        }
+        for stream in _changing(study)
+    }
 
 
 def _frontier(run: xr.Dataset, store: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ ROW = 0.28
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream. UserError without one of the metrics."""
     study.require_metrics("forecast-quality", *FACTS.uses)
-    height = len(study.streams) * (ROW * len(study.learners) + 1.0) + 0.3
+    height = len(study.streams) * (ROW * len(study.learners) + 1.0) + figure_style.MESSAGE
     figure = figure_style.figure(height, _foot(study), study.basis())
     figure_style.set_message(figure, message(study))
     panels = figure.subplots(len(study.streams), 3, squeeze=False, sharey=True)

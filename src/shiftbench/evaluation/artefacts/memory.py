@@ -38,7 +38,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "memory", ("accuracy", "acc"))
     shown, streams = panels(study), list(study.streams)
     rows = len(streams) if len(shown) > 1 else 1
-    canvas = figure_style.figure((0.3 + 3.6) * rows, _foot(study), study.basis())
+    canvas = figure_style.figure((figure_style.MESSAGE + 3.6) * rows, _foot(study), study.basis())
     blocks = canvas.subfigures(rows, len(streams) // rows, squeeze=False).ravel()
     for stream, block in zip(streams, blocks, strict=True):
         figure_style.set_message(block, message(study, stream))

@@ -17,7 +17,7 @@ from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _best
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import hindsight, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(uses=("regret", "expected_regret", "regret_bound", "regret_bound_worst_case"))
@@ -27,9 +27,6 @@ DASHES = {
     "regret_bound": "bound, with this stream's gradients",
     "regret_bound_worst_case": "bound, worst case",
 }
-BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"}
-"""The bound that each regret is compared with, as in the table regret-table: not every worst case
-bounds the expected regret."""
 
 
 @figure_style.styled
@@ -81,7 +78,7 @@ def _pairs(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     """Return the regrets of a learner that have a bound, and these bounds [2, point]."""
     each = [
         [study.score(stream, learner, name) for name in (regret, bound)]
-        for regret, bound in BOUNDS.items()
+        for regret, bound in hindsight.BOUNDS.items()
     ]
     both = np.concatenate(each, axis=1)
     return both[:, ~np.isnan(both).any(axis=0)]

@@ -107,6 +107,6 @@ def _bounds_hold(scores: dict[str, np.ndarray]) -> str:
     bounded = ~np.isnan(scores["regret_bound"])
     if not bounded.any():
         return ""
-    below = scores["expected_regret"] <= scores["regret_bound"]
-    below &= scores["regret"] <= scores["regret_bound_worst_case"]
+    pairs = hindsight.BOUNDS.items()
+    below = np.all([scores[regret] <= scores[bound] for regret, bound in pairs], axis=0)
     return f"{int(below[bounded].sum())} of {int(bounded.sum())}"

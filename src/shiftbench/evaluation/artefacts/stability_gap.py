@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _best, _continual
 from shiftbench.evaluation.metrics import anytime
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -47,7 +47,7 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults, stream: str) -> str:
     """Say which learner has the smallest stability gap, of those that are not bounds."""
-    gaps = {name: _gap(study, stream, name) for name in study.learners if name not in study.bounds}
+    gaps = _best.ranked(study, {name: _gap(study, stream, name) for name in study.learners})
     order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))
     if not order:
         return f"{stream}: no method has a stability gap"

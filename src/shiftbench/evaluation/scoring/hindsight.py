@@ -11,6 +11,8 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 LOSS = "average_cumulative_loss"
 LABEL = "Best fixed"
+BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"}
+"""The bound that each regret is compared with: not every worst case bounds the expected regret."""
 
 
 def loss(study: StudyResults, stream: str) -> np.ndarray | None:

@@ -34,7 +34,7 @@ class ScoreSets(Protocol):
         """Return the data set of a name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudyResults:
     """The results of one study.
 
