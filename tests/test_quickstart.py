@@ -63,7 +63,8 @@ def test_it_refuses_names_whose_results_are_those_of_our_configs(
     assert main.main(["quickstart", folder]) == 2
     name = folder.lstrip("_")
     said = capsys.readouterr().err
-    assert f"results/{name} is not free for yours; name another folder, such as my-{name}" in said
+    remedy = f"name another folder, such as my-{name}"
+    assert f"results/{name} belongs to a config of shiftbench itself; {remedy}" in said
     assert not list(tmp_path.iterdir())
     assert main.main(["quickstart", f"my-{name}"]) == 0
 

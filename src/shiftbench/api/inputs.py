@@ -133,7 +133,7 @@ def _rows(rows: Any) -> np.ndarray:
 
 
 def _plain(name: Any) -> Any:
-    """Return a name of NumPy's as Python's own, which a file of a method can hold."""
+    """Convert a NumPy scalar to an object of Python, which `save` can write."""
     return name.item() if isinstance(name, np.generic) else name
 
 

@@ -222,8 +222,8 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
     )
     checking.add_argument("--revision", help="the reference as committed in a git revision")
     text = (
-        "runs to compute again: a number in all, a share of those of each study, as 10%%, or"
-        f" {verifying.EACH_LEARNER}; at least one a study (default: 3)"
+        "runs to compute again: a number in all (default: 3), a share of the runs of each study,"
+        f" such as 10%%, or {verifying.EACH_LEARNER}; at least one per study"
     )
     _add_sample(checking, text, type=verifying.sample, default="3")
     _add_trust(checking)

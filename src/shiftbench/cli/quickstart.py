@@ -55,7 +55,7 @@ def write(folder: Path) -> list[Path]:
     name = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII)  # as a config's name
     name = re.sub(r"^[^A-Za-z0-9]+", "", name)[:100] or "series"
     if name in {result_paths.PUBLISHED, *(path.stem for path in checkout.CONFIGS.glob("*.yaml"))}:
-        taken = f"results/{name} is not free for yours"
+        taken = f"results/{name} belongs to a config of shiftbench itself"
         raise UserError(f"{folder}: {taken}; name another folder, such as my-{name}")
     texts = {folder / "series.csv": series(), folder / f"{name}.yaml": CONFIG}
     for path in texts:

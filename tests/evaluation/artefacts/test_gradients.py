@@ -204,28 +204,28 @@ NAN = np.nan
     [
         (
             truncated({(0.5, 1): 0.8, (0.5, 4): 0.9, (2.0, 4): 0.7}, {1: 0.6, 4: 0.75}),
-            "noise cut at 0.5 sd, with 4 draws a step, has the largest accuracy, 90.0 %; without a"
-            " cut it is at most 75.0 %",
+            "noise truncated at 0.5 sd, with 4 draws a step, has the largest accuracy, 90.0 %;"
+            " without truncation the largest is 75.0 %",
         ),
         (
             truncated({(0.5, 1): 0.9, (2.0, 4): 0.9}, {1: NAN}),
-            "noise cut at 0.5 sd, with 1 draw a step, has the largest accuracy of 90.0 %",
+            "noise truncated at 0.5 sd, with 1 draw a step, has the largest accuracy of 90.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.9}, {}),
-            "noise cut at 2 sd has the largest accuracy of 90.0 %",
+            "noise truncated at 2 sd has the largest accuracy of 90.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): NAN}, {1: NAN}),
-            "noise cut at 0.5 sd has an accuracy of 80.0 %",
+            "noise truncated at 0.5 sd has an accuracy of 80.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.7}, {1: 0.8}),
-            "no cut improves the accuracy, 80.0 % without one, at most 80.0 %",
+            "truncation does not improve the accuracy: 80.0 % without it, at most 80.0 % with it",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.7}, {1: 0.75}, bounds=["0.5-1"]),
-            "no cut improves the accuracy, 75.0 % without one, at most 70.0 %",
+            "truncation does not improve the accuracy: 75.0 % without it, at most 70.0 % with it",
         ),
         (truncated({(0.5, 1): NAN}, {1: 0.8}), "no method with a cut has an accuracy"),
     ],
@@ -250,9 +250,11 @@ def test_each_stream_has_a_title():
     )
     said = [block.get_suptitle() for block in truncation.draw(both).subfigs]
     assert said == [
-        "images: noise cut at 0.5 sd has the largest accuracy, 80.0 %; without a cut it is at most"
+        "images: noise truncated at 0.5 sd has the largest accuracy, 80.0 %;"
+        " without truncation the largest is"
         " 70.0 %",
-        "others: no cut improves the accuracy, 90.0 % without one, at most 80.0 %",
+        "others: truncation does not improve the accuracy: 90.0 % without it,"
+        " at most 80.0 % with it",
     ]
     assert truncation.caption(both).startswith(". ".join(said))
 

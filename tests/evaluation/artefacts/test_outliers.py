@@ -92,8 +92,8 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
     )
     window = alarms.horizon(study.streams[stream]).window
     said = (
-        f"10 % outliers, 5 in a row: cusum has false alarms at {100 * share:.1f} % of bursts;"
-        f" after a change it waits {wait:.1f} values (at most {window})"
+        f"10 % outliers, 5 in a row: cusum has false alarms in {100 * share:.1f} % of bursts;"
+        f" it detects a change after {wait:.1f} values (at most {window} count)"
     )
     assert outliers.message(study) == outliers.draw(study).get_suptitle() == said
     assert outliers.caption(study).startswith(f"{said}. Down is better.")
@@ -102,18 +102,18 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        ({"static": (0.25, 9)}, "static has the fewest false alarms of 2 methods, at 25.0 % of"),
-        ({"cusum": (np.nan, 5), "static": (0.25, 9)}, "static has false alarms at 25.0 % of"),
+        ({"static": (0.25, 9)}, "static has the fewest false alarms of 2 methods, in 25.0 % of"),
+        ({"cusum": (np.nan, 5), "static": (0.25, 9)}, "static has false alarms in 25.0 % of"),
         ({"cusum": (np.nan, 5)}, "no method has a share of false alarms"),
         (
             {"cusum": (0, 50), "static": (0, 12.5)},
-            "cusum and static have the fewest false alarms of 2 methods, at 0.0 % of bursts;"
-            " after a change they wait 12.5 to 50.0 values",
+            "cusum and static have the fewest false alarms of 2 methods, in 0.0 % of bursts;"
+            " they detect a change after 12.5 to 50.0 values",
         ),
         (
             {"cusum": (0, 50), "static": (0, 50)},
-            "cusum and static have the fewest false alarms of 2 methods, at 0.0 % of bursts;"
-            " after a change they wait 50.0 values",
+            "cusum and static have the fewest false alarms of 2 methods, in 0.0 % of bursts;"
+            " they detect a change after 50.0 values",
         ),
     ],
 )
@@ -124,7 +124,7 @@ def test_the_title_is_true_for_ties_and_failed_methods(study, scores, said):
 
 def test_the_title_does_not_rank_bounds(study):
     bound = dataclasses.replace(scored(study, {"static": (0.0, 9)}), bounds=["static"])
-    assert ": cusum has false alarms at" in outliers.message(bound)
+    assert ": cusum has false alarms in" in outliers.message(bound)
 
 
 def test_a_study_without_axes_is_refused(study):

@@ -31,13 +31,15 @@ def test_the_title_says_what_dates_best():
     best = min(learners, key=errors.get)
     # The learners without a beam update every word.
     assert rates["vcl"] == rates["independent"] == 22 > rates["vbs"]
-    said = f"{STREAM}: {best} dates best, {errors[best]:.2f} periods off with "
+    said = f"{STREAM}: {best} dates texts best, {errors[best]:.2f} periods off with "
     if best == "vbs":
         last = min(("vcl", "independent"), key=errors.get)
-        end = f"; with the most, 22, {last} is {errors[last]:.2f} off"
+        end = f"; with the most, 22, {last} is {errors[last]:.2f} periods off"
     else:
         rate = rates["vbs"]
-        end = f"; with the fewest, {rate:.2g}, VBS, paper weights is {errors['vbs']:.2f} off"
+        end = (
+            f"; with the fewest, {rate:.2g}, VBS, paper weights is {errors['vbs']:.2f} periods off"
+        )
     said = said.replace("vbs dates", "VBS, paper weights dates")
     message = rate_distortion.message(study())
     assert message.startswith(said) and message.endswith(end)
@@ -55,30 +57,31 @@ NAN = np.nan
         (
             {"vbs": (2.5, 0.5), "vcl": (22, 0.75), "independent": (22, 1)},
             {},
-            f"{VBS} dates best, 0.50 periods off with 2.5 of 22 words updated a period;"
-            " with the most, 22, vcl is 0.75 off",
+            f"{VBS} dates texts best, 0.50 periods off with 2.5 of 22 words updated per period;"
+            " with the most, 22, vcl is 0.75 periods off",
         ),
         (
             {"vbs": (2.5, 0.5), "vcl": (22, 0.25), "independent": (11, 1)},
             {},
-            "vcl dates best, 0.25 periods off with 22 of 22 words updated a period, the most;"
-            f" with the fewest, 2.5, {VBS} is 0.50 off",
+            "vcl dates texts best, 0.25 periods off with 22 of 22 words updated per period, the"
+            " most;"
+            f" with the fewest, 2.5, {VBS} is 0.50 periods off",
         ),
         (
             {"vbs": (2.5, 0), "vcl": (22, 0), "independent": (22, 1)},
             {},
-            f"{VBS} dates as well as any, 0.00 periods off with 2.5 of 22 words updated a period;"
-            " with the most, 22, vcl is 0.00 off",
+            f"{VBS} dates texts as well as any, 0.00 periods off with 2.5 of 22 words updated per"
+            " period; with the most, 22, vcl is 0.00 periods off",
         ),
         (
             {"vbs": (2.5, 0.25), "vcl": (22, 0.75), "independent": (22, 1)},
             {"bounds": ["vbs"], "labels": {"vcl": "VCL"}},
-            "VCL dates best, 0.75 periods off with 22 of 22 words updated a period",
+            "VCL dates texts best, 0.75 periods off with 22 of 22 words updated per period",
         ),
         (
             {"vbs": (2.5, NAN), "vcl": (NAN, NAN), "independent": (22, 1)},
             {},
-            "independent dates 1.00 periods off with 22 of 22 words updated a period",
+            "independent dates texts 1.00 periods off with 22 of 22 words updated per period",
         ),
         (
             dict.fromkeys(("vbs", "vcl", "independent"), (NAN, NAN)),

@@ -108,7 +108,7 @@ def test_the_title_says_who_gains_most_and_whether_its_interval_holds_0(recurrin
     assert uncertain and mean < 0
     alone = dataclasses.replace(results, bounds=["vcl"])
     said = recall_gain.message(alone, "again", "fresh")
-    assert said.endswith(f"vgs loses {-mean:.1f} points (interval holds 0)")
+    assert said.endswith(f"vgs loses {-mean:.1f} points (the interval contains 0)")
 
 
 def gain_study(recurring, *gains):

@@ -47,7 +47,7 @@ def test_the_title_says_who_leads_in_the_widest_drifts():
     said = (
         f"Drifts of 2 tasks, the widest: {best} is the most accurate of 2 methods,"
         f" {accuracy.max():.1f} %, and {'' if best == 'vgs' else 'vgs '}finds {found[0]:.1f} % of"
-        " them (mean of mixture and morph)"
+        " them (means over mixture and morph)"
     )
     assert drift_width.message(results) == drift_width.draw(results).get_suptitle() == said
     assert drift_width.caption(results).startswith(f"{said}. Width:")
@@ -62,17 +62,18 @@ ONE_MODE = {"now": {"drift_width": 0}, "wide": {"drift_width": 1}}
         (
             [[0.8, 1, 0.5], [0.9, 2, 0.25]],
             {},
-            "vcl is the most accurate of 2 methods, 90.0 %, and vgs finds the most, 50.0 %",
+            "vcl is the most accurate of 2 methods, 90.0 %, and vgs finds the most drifts, 50.0 %",
         ),
         (
             [[0.9, 1, 0.5], [0.9, 2, 0.5]],
             {},
-            "vgs and vcl are the most accurate of 2 methods, 90.0 %, and find the most, 50.0 %",
+            "vgs and vcl are the most accurate of 2 methods, 90.0 %, and find the most drifts,"
+            " 50.0 %",
         ),
         (
             [[0.8, 1, 0], [0.9, 2, 0]],
             {},
-            "vcl is the most accurate of 2 methods, 90.0 %, and no method finds any",
+            "vcl is the most accurate of 2 methods, 90.0 %, and no method finds a drift",
         ),
         (
             [[np.nan] * 3, [0.9, np.nan, np.nan]],
@@ -96,8 +97,8 @@ def test_the_title_of_drifts_is_true_for_ties_failures_and_bounds(values, others
 def test_the_title_of_abrupt_changes_alone_has_no_width():
     message = drift_width.message(drifts(0.75, {"now": {"drift_width": 0}}))
     assert message == (
-        "Drifts at once: vgs and vcl are the most accurate of 2 methods, 75.0 %,"
-        " and find the most, 75.0 %"
+        "Abrupt drifts: vgs and vcl are the most accurate of 2 methods, 75.0 %,"
+        " and find the most drifts, 75.0 %"
     )
 
 

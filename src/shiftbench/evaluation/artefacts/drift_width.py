@@ -59,8 +59,8 @@ def message(study: StudyResults) -> str:
     widths, modes = grid.values(0), grid.values(1)
     widest = max(widths, key=float)
     where = f"Drifts of {widest} task{'s' if widest != '1' else ''}"
-    start = (where if float(widest) else "Drifts at once") + ", the widest" * (len(widths) > 1)
-    averaged = f" (mean of {' and '.join(modes)})" if len(modes) > 1 else ""
+    start = (where if float(widest) else "Abrupt drifts") + ", the widest" * (len(widths) > 1)
+    averaged = f" (means over {' and '.join(modes)})" if len(modes) > 1 else ""
     accuracy, _, recall = (_means(study, grid, widest, metric) for metric in PANELS)
     finding = f", and {_finding(study, recall, _best.largest(accuracy))}" if recall else ""
     return f"{start}: {_accurate(study, accuracy)}{finding}{averaged}"
@@ -94,10 +94,10 @@ def _finding(study: StudyResults, means: dict[str, float], named: list[str]) -> 
     who = "" if best == named else f"{_best.names(study, best)} "
     percent = f"{means[best[0]]:.1f} %"
     if not means[best[0]]:
-        return "no method finds any"
+        return "no method finds a drift"
     if len(means) == 1:
         return f"{who}finds {percent} of them"
-    return f"{who}find{'' if len(best) > 1 else 's'} the most, {percent}"
+    return f"{who}find{'' if len(best) > 1 else 's'} the most drifts, {percent}"
 
 
 def _foot(study: StudyResults) -> str:

@@ -51,7 +51,7 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults) -> str:
-    """Say which methods have the fewest false alarms in the hardest cell, and how long they wait.
+    """Say which methods have the fewest false alarms in the hardest cell, and their delay.
 
     The cell has the largest share of outliers and the last value of the second axis.
     """
@@ -64,12 +64,12 @@ def message(study: StudyResults) -> str:
     who, several = _best.names(study, best), len(best) > 1
     percent, verb = f"{alarmed[best[0]]:.1f} % of bursts", "have" if several else "has"
     fewest = f" the fewest false alarms of {len(alarmed)} methods," if len(alarmed) > 1 else ""
-    said = f"{where}: {who} {verb}{fewest or ' false alarms'} at {percent}"
+    said = f"{where}: {who} {verb}{fewest or ' false alarms'} in {percent}"
     if not (of_best := [waits[name] for name in best if name in waits]):
         return said
     ends = dict.fromkeys(f"{wait:.1f}" for wait in (min(of_best), max(of_best)))
-    wait = f"{'they wait' if several else 'it waits'} {' to '.join(ends)} values"
-    return f"{said}; after a change {wait} (at most {_horizon(study).window})"
+    wait = f"{'they detect' if several else 'it detects'} a change after {' to '.join(ends)} values"
+    return f"{said}; {wait} (at most {_horizon(study).window} count)"
 
 
 def _hardest(study: StudyResults) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Say what dates best, describe the curves, the number of runs and the reductions."""
+    """Say what dates texts best, describe the curves, the number of runs and the reductions."""
     return f"{message(study)}. {_foot(study)}"
 
 
@@ -82,10 +82,10 @@ def message(study: StudyResults) -> str:
     best, point = min(tied, key=lambda each: each[1].rate)
     off = f"{point.error.mean:.2f} periods off"
     words = f"{study.streams[stream].sizes['word']:,}"
-    start = f"{stream}: {best} dates"
+    start = f"{stream}: {best} dates texts"
     if len(found) > 1:
         start += " as well as any," if {name for name, _ in tied} != {best} else " best,"
-    start += f" {off} with {_number(point.rate)} of {words} words updated a period"
+    start += f" {off} with {_number(point.rate)} of {words} words updated per period"
     rates = [one.rate for _, one in found]
     at_most = _equal(point.rate, max(rates))
     end, which = (min(rates), "fewest") if at_most else (max(rates), "most")
@@ -94,7 +94,9 @@ def message(study: StudyResults) -> str:
     others = [each for each in found if _equal(each[1].rate, end)]
     name, other = min(others, key=lambda each: each[1].error.mean)
     start += ", the most" if at_most else ""
-    return f"{start}; with the {which}, {_number(end)}, {name} is {other.error.mean:.2f} off"
+    return (
+        f"{start}; with the {which}, {_number(end)}, {name} is {other.error.mean:.2f} periods off"
+    )
 
 
 def _ranked(study: StudyResults, stream: str) -> list[tuple[str, _DatingPoint]]:

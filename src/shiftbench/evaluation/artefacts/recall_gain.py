@@ -56,7 +56,7 @@ def message(study: StudyResults, stream: str, twin: str) -> str:
     points = gains[best[0]].mean
     number = f"{abs(points):.1f} points"
     if all(gains[name].low <= 0 <= gains[name].high for name in best):
-        number += " (interval holds 0)"
+        number += " (the interval contains 0)"
     several, label = len(best) > 1, _best.names(study, best)
     if points <= 0:
         loses = ("lose" if several else "loses") + " least," * (len(kept) > 1)

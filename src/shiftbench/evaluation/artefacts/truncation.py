@@ -68,7 +68,7 @@ def message(study: StudyResults, stream: str) -> str:
     if cut is None:
         return f"{stream}: no method with a cut has an accuracy"
     with_cut = f"{100 * cut.score.mean:.1f} %"
-    where = f"{stream}: noise cut at {cut.cut:g} sd"
+    where = f"{stream}: noise truncated at {cut.cut:g} sd"
     if len({each.draws for each in ranked}) > 1:
         where += f", with {cut.draws} draw{'s' * (cut.draws > 1)} a step,"
     if whole is None:
@@ -76,8 +76,11 @@ def message(study: StudyResults, stream: str) -> str:
         return f"{where} has {'an' if alone else 'the largest'} accuracy of {with_cut}"
     without = f"{100 * whole.score.mean:.1f} %"
     if cut.score.mean <= whole.score.mean:
-        return f"{stream}: no cut improves the accuracy, {without} without one, at most {with_cut}"
-    return f"{where} has the largest accuracy, {with_cut}; without a cut it is at most {without}"
+        said = f"{stream}: truncation does not improve the accuracy"
+        return f"{said}: {without} without it, at most {with_cut} with it"
+    return (
+        f"{where} has the largest accuracy, {with_cut}; without truncation the largest is {without}"
+    )
 
 
 def _best(points: Sequence[_TruncationPoint]) -> _TruncationPoint | None:
