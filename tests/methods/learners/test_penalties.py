@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 
-from shiftbench.core import seeds
+from shiftbench.core import checkout, seeds
 from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
@@ -278,3 +279,15 @@ def test_first_weights_as_the_anchor_are_refused_where_tasks_are_important():
         (reason,) = map_learner.unsupported(Settings(anchor="initial", **given))
         assert "importance to none" in reason
     assert not [*map_learner.unsupported(Settings(anchor="initial", importance="none"))]
+
+
+@pytest.mark.parametrize("name", ["weight-decay", "l2-init"])
+def test_shipped_penalties_are_those_of_the_paper(name):
+    """The mean loss plus lambda |w - w0|^2: .00001 to .01 in kumar2023plasticity, .001 for ours."""
+    method = yaml.safe_load((checkout.CONFIGS / "methods" / "plasticity.yaml").read_text())[name]
+    settings = Settings(**method["pipeline"][0]["map"])
+    rows = replace(REGRESSION, n_train=256)
+    precision = map_learner.build(settings, rows, STRAIGHT).init(KEY)["precision"]
+    np.testing.assert_allclose(0.5 * settings.strength * precision, 0.001, rtol=0.05)
+    searched = np.array(method["search"]["map.strength"]) * precision.max() / 2
+    np.testing.assert_allclose(searched, [1e-5, 1e-4, 1e-3, 1e-2], rtol=0.05)
