@@ -41,6 +41,38 @@ def test_statistic_is_that_of_the_best_change(family):
         assert found.statistic[n - 1] == pytest.approx(expected, abs=1e-9)
 
 
+def signal(family, kind):
+    """Return values whose level rises and falls, or falls once."""
+    rng = np.random.default_rng(7)
+    fall, both = [0.8] * 60 + [0.2] * 60, [0.2] * 40 + [0.7] * 40 + [0.4] * 40
+    level = np.array(both if kind == "both" else fall)
+    if family == "bernoulli":
+        return (rng.uniform(size=120) < level) * 1.0
+    return rng.normal(size=120) + 8 * (level - level[0])
+
+
+@pytest.mark.parametrize("kind", ["both", "fall"])
+@pytest.mark.parametrize("family", ["gaussian", "gaussian-zero", "bernoulli"])
+def test_only_rises_count_if_the_direction_is_up(family, kind):
+    values = signal(family, kind)
+    found = watched(focus.build(NEVER, family, "up"), values).statistic
+    for n in range(1, len(values) + 1):
+        before = np.array([values[:t].mean() if t else np.inf for t in range(n)])
+        before = np.zeros(n) if family == "gaussian-zero" else before
+        rises = np.array([values[t:n].mean() for t in range(n)]) > before
+        best = np.where(rises, ratios(values[:n], family), 0.0).max()
+        assert found[n - 1] == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian-zero"])
+def test_an_outlier_below_is_no_rise(family):
+    """Of 1, 2, 3 and then -9, no mean of the last values is above that of the others, or 0."""
+    found = watched(focus.build(NEVER, family, "up"), np.array([1.0, 2.0, 3.0, -9.0])).statistic
+    assert found[3] == 0
+    # The best rise of 1, 2, 3: from 1 to 2.5, and from 0 to 2.
+    assert found[2] == pytest.approx({"gaussian": 0.75, "gaussian-zero": 6.25}[family])
+
+
 def test_statistics_are_those_of_the_reference():
     """Recorded from the package changepoint_online 1.2.1 on the same values."""
     found = watched(focus.build(NEVER), STEP)

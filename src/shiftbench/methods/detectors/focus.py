@@ -16,6 +16,9 @@ chain of which has the changes up and one those down. Of n values about log n ar
 A chain has room for CORNERS; where one more is needed, the flattest corner is dropped. Then, and
 only then, is the statistic a lower bound. Tests have it against all t.
 
+A chain is searched before the new point is on it, so its last corner is t = n - 1, whatever the new
+value is. With direction up, a change counts only if the mean after it is above the mean before it.
+
 Numbers: count n, total S_n; change, the best t, at which the new segment starts; sizes [2], the
 corners of each chain; places, sums [2, CORNERS], their t and S_t.
 """
@@ -63,11 +66,21 @@ def _maximum(family, n, total):
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _best(family, n, total, places, sums, size):
-    """Return the largest statistic of the corners of a chain, and its t."""
+def _rises(family, n, total, t, before):
+    """Return whether the mean after t is above the mean before it; `before` is S_t."""
+    if family == ZERO:
+        return total > before
+    return t > 0.0 and (total - before) / (n - t) > before / t
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _best(family, rises, n, total, places, sums, size):
+    """Return the largest statistic of the corners of a chain, and its t; rises: of rises alone."""
     most, at = 0.0, 0.0
     whole = 0.0 if family == ZERO else _maximum(family, n, total)
     for i in range(size):
+        if rises and not _rises(family, n, total, places[i], sums[i]):
+            continue
         before = 0.0 if family == ZERO else _maximum(family, places[i], sums[i])
         ratio = before + _maximum(family, n - places[i], total - sums[i]) - whole
         if ratio > most:
@@ -115,15 +128,15 @@ def _append(places, sums, size, t, total, sign):
 @cfunc(UPDATE, cache=True, error_model="numpy")
 def _update(numbers, value, constants):
     """Add a value."""
-    family, corners = int(constants[0]), numbers[5:]
+    family, sides, corners = int(constants[0]), int(constants[1]), numbers[5:]
     numbers[0] += 1.0
     numbers[1] += value
     n, total, statistic = numbers[0], numbers[1], 0.0
-    for side in range(int(constants[1])):
+    for side in range(sides):
         size = int(numbers[3 + side])
         places = corners[side * CORNERS : (side + 1) * CORNERS]
         sums = corners[(2 + side) * CORNERS : (3 + side) * CORNERS]
-        most, at = _best(family, n, total, places, sums, size)
+        most, at = _best(family, sides == 1, n, total, places, sums, size)
         if most > statistic or side == 0:
             statistic, numbers[2] = most, at
         numbers[3 + side] = _append(places, sums, size, n, total, 1.0 - 2.0 * side)
