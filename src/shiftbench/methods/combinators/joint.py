@@ -71,7 +71,8 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 def _extended_memory(state: State, batch: Batch, name: str) -> np.ndarray:
     """Return a memory array [S, capacity, ...] with the batch appended; LearnerError if full."""
     memory, new = state[name][:, 0].copy(), getattr(batch, name)
-    used = state["mask"][:, 0].any(axis=0).sum()
+    filled = np.flatnonzero(state["mask"][:, 0].any(axis=0))
+    used = filled[-1] + 1 if len(filled) else 0  # a masked row between others takes room, too
     if used + new.shape[1] > memory.shape[1]:
         raise LearnerError(
             f"joint: {used + new.shape[1]} rows do not fit its memory of {memory.shape[1]}; "
