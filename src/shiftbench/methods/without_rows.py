@@ -14,11 +14,14 @@ import numpy as np
 from shiftbench.core.interface import Batch, Info, Learner, State, mapped
 from shiftbench.methods.state_parts import where
 
+OF_THE_DATA = ("log_evidence", "elbo", "kl", "expected_log_likelihood")
+"""Entries of an Info that are 0 without data. A learner may give those of its start values."""
+
 
 def unmoved(learner: Learner) -> Learner:
     """Wrap a learner so that `observe` leaves repetitions without rows unchanged.
 
-    Entries of their Info that are not finite become 0, the log evidence of no data.
+    Their Info has the log evidence of no data, 0, and 0 in place of what is not finite.
     """
 
     @wraps(learner.observe)
@@ -28,7 +31,8 @@ def unmoved(learner: Learner) -> Learner:
         if has_rows.all():
             return after, info
         after = where(has_rows, after, state)
-        finite = mapped(lambda a: np.nan_to_num(a, nan=0.0), info)
-        return after, where(has_rows, info, finite)
+        nothing = mapped(lambda a: np.nan_to_num(a, nan=0.0), info)
+        nothing |= {name: np.zeros_like(nothing[name]) for name in OF_THE_DATA if name in info}
+        return after, where(has_rows, info, nothing)
 
     return replace(learner, observe=observe)

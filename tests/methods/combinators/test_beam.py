@@ -192,6 +192,35 @@ def test_temperature_divides_the_evidence():
     np.testing.assert_allclose(cold["log_weight"][:, 0], 7 * np.log(0.9), rtol=1e-6)
 
 
+@pytest.mark.parametrize("weights", ["paper", "bayes"])
+def test_a_task_without_rows_leaves_finite_weights_if_rows_are_the_temperature(weights):
+    """With a row a task, or none, whose evidence is 0, the temperature is 1."""
+    values = np.random.default_rng(1).normal(size=(2, 6, 1))
+    mask = np.array(
+        [[True, True, False, True, True, False], [False, True, True, False, True, True]]
+    )
+    batch = Batch(np.zeros((2, 6, 0)), values, mask)
+    key = seeds.block(range(2), "toy")
+    states = []
+    for temperature in ("observations", 1.0):
+        learner = toy(size=3, weights=weights, temperature=temperature)
+        one_by_one, _ = states_of(learner, batch, key)
+        in_a_block, _, _ = learner.block(learner.init(key), batch, True)
+        states += [one_by_one, in_a_block]
+    for state in states:
+        np.testing.assert_allclose(state["log_weight"], states[-1]["log_weight"], rtol=1e-12)
+    assert np.isfinite(states[0]["log_weight"]).all()
+
+
+def states_of(learner, batch, key):
+    """Return the last state and Info of a learner that sees each row as a task."""
+    state = learner.init(key)
+    for t in range(batch.mask.shape[1]):
+        row = Batch(*(part[:, t : t + 1] for part in batch))
+        state, info = learner.observe(learner.drift(state, key), row, key)
+    return state, info
+
+
 def test_a_learner_that_cannot_be_broadened_is_refused():
     inner = replace(gaussian_mean.build(gaussian_mean.Settings(), SERIES), broaden=None)
     with pytest.raises(LearnerError, match="cannot be broadened"):

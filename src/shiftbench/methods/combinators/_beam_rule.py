@@ -22,7 +22,7 @@ class Rule(NamedTuple):
 
     size: K. survivors: see `_truncation`. bayes: whether weights follow Bayes' rule.
     prior_log_odds: of a shift. prior_tasks: the tasks that these are worth; 0, they are fixed.
-    temperature: by which evidence is divided; 0, the number of a task's rows.
+    temperature: by which evidence is divided; 0, the number of a task's rows, at least 1.
     """
 
     size: int
@@ -90,7 +90,7 @@ def set_log_prior(rule, shifts, step, log_prior):
 @njit(cache=True, error_model="numpy")
 def weigh(rule, log_weight, log_prior, step, evidence, rows):
     """Update the children's log weights [2 K], in place, by their log evidence [2 K]."""
-    size, temperature = rule.size, rule.temperature or rows
+    size, temperature = rule.size, rule.temperature or max(rows, 1)
     for k in range(size):
         first, second = evidence[k] / temperature, evidence[k + size] / temperature
         if rule.bayes:
