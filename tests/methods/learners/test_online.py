@@ -309,6 +309,27 @@ def test_bad_input_is_named(name):
         run(learner, [row(problem)._replace(targets=np.full((S, 1), 2))])
 
 
+@pytest.mark.parametrize("name", [*LEARNERS, "gibbs-grid", "oga of a network"])
+def test_a_masked_row_may_lack_features(name):
+    """The rows that are seen teach as much as they do without the others."""
+    module = LEARNERS.get(name.split()[0], gibbs_grid)
+    settings = {"hidden": 2} if "network" in name else {}
+    learner = module.build(module.Settings(**settings), Problem("classification", (2,), 2, 2, 50))
+    batch = row(Problem("classification", (2,), 2, 2, 50), n=3)
+    batch.mask[:, 1] = False
+    alone = Batch(*(part[:, [0, 2]] for part in batch))
+    batch.inputs[:, 1] = [np.nan, np.inf]
+    with np.errstate(invalid="ignore"):
+        state, info = run(learner, [batch])
+        expected, expected_info = run(learner, [alone])
+        scores = learner.predict(state, batch.inputs, seeds.block(range(S), "online")).mean
+    for key, array in expected.items():
+        np.testing.assert_array_equal(state[key], array)
+    for key, array in expected_info[0].items():
+        np.testing.assert_array_equal(info[0][key], array)
+    assert np.isfinite(scores[:, :, [0, 2]]).all() and np.isnan(scores[:, :, 1]).all()
+
+
 def test_the_gibbs_grid_refuses_many_features_and_svb_a_schedule_without_ridge():
     with pytest.raises(LearnerError, match="the stream has 3"):
         gibbs_grid.build(gibbs_grid.Settings(), CLASSES)

@@ -76,8 +76,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
 
 def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return no features [S, n, 0] and targets [S, n, d]."""
-    y = np.require(batch.targets, float, ["C", "W"]).reshape(*batch.mask.shape, d)
-    return row_values.no_features(batch.inputs), y
+    batch = batch._replace(inputs=row_values.no_features(batch.inputs))
+    return row_values.checked("gaussian-mean", batch, d)
 
 
 def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:

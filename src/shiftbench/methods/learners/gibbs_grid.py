@@ -65,7 +65,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
         weight = np.exp(state["log_weight"])
-        score = linear.features("gibbs-grid", inputs) @ theta.T
+        score = linear.features(inputs) @ theta.T
         mean = np.einsum("shg,sng->shn", weight, score)
         square = np.einsum("shg,sng->shn", weight, score**2)
         s, h = mean.shape[:2]
@@ -73,7 +73,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         return Gaussian(np.full((s, h), -np.log(h)), mean[..., None], variance[..., None])
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        score = linear.features("gibbs-grid", batch.inputs) @ theta.T
+        score = linear.checked_features("gibbs-grid", batch) @ theta.T
         y = linear.targets("gibbs-grid", batch, losses.CODES[kind])
         log_weight, total = state["log_weight"], dict[str, np.ndarray]()
         for i in range(y.shape[1]):

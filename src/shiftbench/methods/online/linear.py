@@ -71,7 +71,7 @@ def learner(
     common = [update.address, code, settings.ridge, settings.bound, settings.prior_sd]
     compiled = CompiledRows(
         check=partial(_checked_rows, name, code),
-        features=partial(features, name),
+        features=features,
         pack=partial(pack, layout),
         unpack=partial(unpack, layout),
         step=_step,
@@ -141,7 +141,7 @@ def info_of(kept: np.ndarray, evidence: np.ndarray) -> Info:
 
 def _checked_rows(name: str, code: int, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     """Return features [S, n, d] and targets [S, n, 1]."""
-    return features(name, batch.inputs), targets(name, batch, code)[..., np.newaxis]
+    return checked_features(name, batch), targets(name, batch, code)[..., np.newaxis]
 
 
 @njit(cache=True, error_model="numpy")
@@ -239,14 +239,22 @@ def _broaden(numbers, widening, nothing, constants, scratch, refused):
             sd[j] = math.sqrt(variance)
 
 
-def features(name: str, inputs: np.ndarray) -> np.ndarray:
-    """Return the inputs [S, n, d]. Raises LearnerError if one is missing or infinite."""
-    x = np.require(inputs, float, ["C", "W"]).reshape(*inputs.shape[:2], -1)
-    if not np.isfinite(x).all():
-        s, n, j = np.argwhere(~np.isfinite(x))[0]
+def features(inputs: np.ndarray) -> np.ndarray:
+    """Return the inputs [S, n, d]; what is missing in a row makes its prediction NaN."""
+    return np.require(inputs, float, ["C", "W"]).reshape(*inputs.shape[:2], -1)
+
+
+def checked_features(name: str, batch: Batch) -> np.ndarray:
+    """Return the inputs [S, n, d]. Raises LearnerError if a seen row lacks one, or has inf."""
+    x = features(batch.inputs)
+    if np.isfinite(x).all():
+        return x
+    bad = ~np.isfinite(x) & batch.mask[..., None]
+    if bad.any():
+        s, n, j = np.argwhere(bad)[0]
         raise LearnerError(
             f"{name}: feature {j} of row {n} of repetition {s} is {x[s, n, j]}; fill or drop"
-            " missing values when the stream is built"
+            " missing values, or mask the row, when the stream is built"
         )
     return x
 

@@ -98,7 +98,7 @@ def learner(
         return state | ({extra: np.zeros(mean.shape)} if extra else {})
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        x = linear.features(name, inputs)
+        x = linear.features(inputs)
         out = np.empty((2, *state["mean"].shape[:2], x.shape[1]))
         for s, seed in enumerate(seeds):
             given = x[s], noise(seed, 1)[0], settings.hidden, out[:, s]
@@ -106,7 +106,7 @@ def learner(
         return Gaussian(equal_weights(*out.shape[1:3]), *out[..., np.newaxis])
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        x, y = linear.features(name, batch.inputs), linear.targets(name, batch, code)
+        x, y = linear.checked_features(name, batch), linear.targets(name, batch, code)
         packed = linear.pack(layout, state)
         evidence = np.zeros(packed.shape[:2])
         for s, seed in enumerate(seeds):
