@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 def check(options: argparse.Namespace) -> None:
     """Check a config, and print what it plans, with notes on its data and results."""
-    from shiftbench.config import claims, compatibility, seed_checks, shared_warm_ups
+    from shiftbench.config import (
+        claims,
+        compatibility,
+        seed_checks,
+        shared_warm_ups,
+        trial_checks,
+    )
 
     config, notes_on_data = checked(options.config)
     for name, study in config.studies.items():
@@ -38,7 +45,8 @@ def check(options: argparse.Namespace) -> None:
             f"{number} {what}{'s' * (number > 1)}" for what, number in counts.items() if number
         ]
         print(f"{name}: {study.title}; {', '.join(shown)}")
-    for note in (*notes_on_data, *compatibility.notes(config), *seed_checks.notes(config)):
+    of_modules = [part.notes(config) for part in (compatibility, seed_checks, trial_checks)]
+    for note in chain(notes_on_data, *of_modules):
         print(f"Note: {note}")
 
 

@@ -168,7 +168,7 @@ class StudyMethod(Needs):
 
 
 class Tuning(Model):
-    """Trials of settings, the same number for every method, on data that do not judge the study."""
+    """Trials of settings, the same number for every method, judged on validation data."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
     trials: Annotated[int, Ge(1), Le(100_000)] = Field(

@@ -67,8 +67,9 @@ class Settings:
     realisations: Annotated[int, Ge(1)] = 20
     """Number of splits; seed s uses split s modulo this. 20 are published, 5 of uci-protein."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first split, so that tuning can see splits that are not judged. Published
-    splits have no others; tuning is then judged on validation rows."""
+    """Number of the first split, so that tuning can see splits that are not judged. Some of their
+    training rows are test rows of judged splits, unless test_pool is below 1. Published splits have
+    no others; tuning is then judged on validation rows."""
     repeats: Annotated[int, Ge(1)] = 1
     """Number of tasks, which all show the same rows."""
     test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
@@ -80,7 +81,8 @@ class Settings:
     validation: Annotated[int, Ge(0)] = 0
     """Number of training rows that are set apart for validation."""
     judge_on: Literal["test", "validation"] = "test"
-    """Rows on which learners are judged; validation is for tuning, which never sees test rows."""
+    """Rows on which learners are judged; validation is for tuning, which never sees test rows
+    of its own split, nor of any with test_pool below 1."""
     scaling: Literal["z-score", "min-max", "none"] = "z-score"
     """Scaling of features by the training rows of a split: to mean 0 and standard deviation 1, or
     to 0..1, which suits the pixels of digits. A feature that is constant there becomes 0. Unless it
@@ -117,7 +119,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 def _drawing(settings: Settings, target: np.ndarray) -> Callable[[int], splits.Split]:
     """Return the function that draws a split by its number.
 
-    Trials, which are judged on validation rows, never see rows of the test pool.
+    With a test pool below 1, trials, which are judged on validation rows, never see rows of it.
+    With all rows in the pool, they train on some test rows of other splits.
     """
     name, share = settings.dataset, settings.test_share
     if settings.test_pool == 1:
