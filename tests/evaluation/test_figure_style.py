@@ -123,6 +123,21 @@ def test_a_text_that_fits_is_left_as_it_is():
     assert titles == ["$\\bf{a}$  one  stream", "$\\bf{b}$  two\nlines"]
 
 
+@pytest.mark.parametrize(("panels", "rows"), [(3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
+def test_rows_of_panels_are_as_full_as_they_can_be(panels, rows):
+    names = [f"s{number}" for number in range(panels)]
+    drawn = figure_style.panel_per_stream(names, 1.0, "", MARKS, "", lambda *_: None)
+    shown = [axes for axes in drawn.get_axes() if axes.axison]
+    places = [axes.get_subplotspec().rowspan.start for axes in shown]
+    assert [places.count(row) for row in range(max(places) + 1)] == rows
+
+
+def test_levels_are_told_apart_by_lines_between_them():
+    axes = figure_style.figure(2.0, "").subplots()
+    figure_style.divide_levels(axes, 3)
+    assert [line.get_xdata()[0] for line in axes.get_lines()] == [0.5, 1.5]
+
+
 def test_a_single_panel_has_no_letter_and_many_have_different_ones():
     (alone,) = figure_style.panel_per_stream(
         ["one"], 1.0, "", MARKS, "", lambda *_: None

@@ -109,7 +109,7 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
         One row a pair, the best first, without learners that have no score: `stream`, `learner`,
         `next`; `difference`, the first minus the next in the unit of the metric, with its 95 %
         interval `low` to `high`; `p` of the paired t test by Holm's method over the pairs of the
-        stream; `resolved`, whether p < 0.05;
+        stream; `resolved`, whether p < 0.05 and the difference is in favour of the first;
         `equivalent`, the posterior probability that they differ by less than 1 % (of fractions:
         1 point); `smallest`, the least difference that these seeds resolve with power 80 %;
         `seeds`, the number that both have. NaN: one seed, or all differences are equal.

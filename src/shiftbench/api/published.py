@@ -95,7 +95,8 @@ class Results:
         pandas.DataFrame
             One row for each `stream`, `learner` and `metric`: `mean`, standard deviation `sd`,
             `low` and `high`, the ends of the interval, and `n`, the number of seeds with a score.
-            All are NaN if no seed has a score; `sd`, `low` and `high` also with a single seed.
+            If no seed has a score, `n` is 0 and the others are NaN; `sd`, `low` and `high` are NaN
+            with a single seed, too.
 
         Raises
         ------

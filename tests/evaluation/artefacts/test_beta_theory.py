@@ -125,6 +125,21 @@ def test_figures_of_formulas_draw_the_conditions_that_they_speak_of():
     assert np.isfinite(hazards.get_lines()[0].get_ydata()).all()
     for module in (influence, outlier_bound):
         assert "no run of the study beta-posterior enters" in module.caption(STUDY)
+        assert module.draw(STUDY).get_suptitle() == module.message()
+        assert module.caption(STUDY).startswith(f"{module.message()}. ")
+
+
+def test_formulas_have_their_numbers_in_the_title():
+    curves, _ = influence.draw(STUDY).get_axes()
+    peaks = [line.get_xdata()[line.get_ydata().argmax()] for line in curves.get_lines()
+             if line.get_label() in ("0.05", "0.5")]  # fmt: skip
+    ends = f"it falls from {peaks[0]:.1f} standard deviations on, with 0.5 from {peaks[1]:.1f} on"
+    assert influence.message().endswith(ends)
+    odds, *_ = outlier_bound.draw(STUDY).get_axes()
+    (line,) = (one for one in odds.get_lines() if one.get_label() == "0.15")
+    smallest = np.interp(0, line.get_ydata(), np.log(line.get_xdata()))
+    assert smallest == pytest.approx(np.log(outlier_bound._smallest()), abs=0.1)
+    assert f"above {outlier_bound._smallest():.1e} (8.12e-06" in outlier_bound.message()
 
 
 def k_hat_study(d: int, betas: tuple[float, ...]):
@@ -164,8 +179,8 @@ def test_k_hat_names_lines_and_crosses_and_says_how_close_the_fit_is():
     found = study.run("ar", "fits").isel(task=-1, hypothesis=0)["info_predictive"].values
     closeness = "is close to" if np.median(found) < 0.5 else "is not everywhere close to"
     said = (
-        f"The fit's next-row density {closeness} the exact one: k-hat is at most"
-        f" {np.median(found):.2f} (at d = 10), where below 0.5 is close"
+        f"The fit's next-row density {closeness} the exact one: the median k-hat is at most"
+        f" {np.median(found):.2f} (at d = 10) where the data are not forgotten; below 0.5 is close"
     )
     assert figure.get_suptitle() == said and k_hat.caption(study).startswith(said)
     for panel in figure.get_axes():
@@ -244,7 +259,9 @@ def test_contours_of_draws_from_the_approximation_lie_on_its_own():
             assert (difference < 0.1 * span).all()
     words = panels[2].get_title(loc="right")
     assert words.startswith("means within 0.0")
-    assert "40000 draws" in beta_contours.caption(study)
+    assert "40,000 draws" in beta_contours.caption(study)
+    assert drawn.get_suptitle().endswith(f"the exact posterior: {words}")
+    assert beta_contours.caption(study).startswith(f"{drawn.get_suptitle()}. ")
 
 
 def test_contours_need_a_sampler():

@@ -94,7 +94,7 @@ def test_few_series_have_axes_in_their_units_and_a_line_of_changes_for_each_lear
     nile, changes, *_ = changepoints.draw(study).get_axes()
     np.testing.assert_allclose(nile.get_lines()[0].get_ydata(), _nile.FLOW)
     assert nile.get_ylabel() == "flow" and changes.get_xlabel() == "time"
-    words = "nile: as-ocp finds 1 change, late finds 2 changes, none finds 0 changes"
+    words = "nile: as-ocp infers 1 change; late infers 2 changes; none infers 0 changes"
     assert nile.get_title(loc="left") == words and words in changepoints.caption(study)
     assert [tick.get_text() for tick in changes.get_yticklabels()] == [
         f"changes by {one}" for one in FOUND

@@ -18,6 +18,7 @@ from shiftbench.evaluation.artefacts import (
     per_task_accuracy,
     tasks_learnt,
 )
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import continual_stores, stores
 
 LEARNERS = ("finetune", "ewc", "vogn", "independent", "joint")
@@ -65,6 +66,43 @@ def test_the_band_is_the_interval_over_seeds():
     assert [reach.min(), reach.max()] == pytest.approx(interval(last))
 
 
+@pytest.mark.parametrize("module", [tasks_learnt, per_task_accuracy])
+def test_no_perfect_mean_lies_at_the_end_of_the_axis(module):
+    perfect = np.minimum(continual_stores.matrix("vogn") + 1, 1)
+    runs = [continual_stores.run(continual_stores.stream(), "vogn", perfect)]
+    for axes in module.draw(continual_stores.study(["vogn"], runs=runs)).get_axes():
+        if "by task" in axes.get_title(loc="left") or axes.get_title(loc="left") == "vogn":
+            assert 100 < axes.get_ylim()[1] < 101
+
+
+def test_no_band_is_cut():
+    study = continual_stores.study(LEARNERS, seeds=5)
+    axes = panel(tasks_learnt.draw(study), "finetune")
+    low, high = axes.get_ylim()
+    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert low < edges.min() and edges.max() < high
+
+
+@pytest.mark.parametrize("module", FIGURES)
+def test_the_scale_is_linear_where_the_best_learner_is_poor(study, module):
+    low = continual_stores.matrix("finetune") - 0.3
+    runs = [continual_stores.run(continual_stores.stream(), "finetune", low.clip(0))]
+    poor = continual_stores.study(("finetune", "independent"), runs=runs)
+    assert _continual.is_linear(poor) and not _continual.is_linear(study)
+    assert "logarithm of the error" in module.caption(study) or module is per_task_accuracy
+    assert "logarithm of the error" not in module.caption(poor)
+    scales = {axes.get_yscale() for axes in module.draw(poor).get_axes()}
+    assert scales == {"linear"}
+    assert _continual.scale_note(poor) == "linear"
+
+
+def test_a_name_points_at_its_last_marker(study):
+    _, axes = by_task(study)
+    marks = {bars.lines[0].get_xydata()[-1][0] for bars in axes.containers}
+    starts = {text.xy[0] for text in axes.texts if text.get_text() not in study.bounds}
+    assert starts == marks and len(marks) == 3
+
+
 def test_few_seeds_are_lines_and_no_band(study):
     axes = panel(tasks_learnt.draw(study), "vogn")
     assert not axes.collections
@@ -110,7 +148,8 @@ def test_a_stream_is_named_once(study):
 
 
 def test_a_dotted_line_is_told_where_it_is(study):
-    assert "dotted" in per_task_accuracy.caption(study)
+    told = per_task_accuracy.caption(study)
+    assert "not ranked, dotted: independent, dashes and dots: joint." in told
     without = continual_stores.study(("ewc", "vogn"))
     assert "dotted" not in per_task_accuracy.caption(without)
 
@@ -183,8 +222,11 @@ def test_a_title_says_who_is_best_beside_the_bounds(study, module):
     best = max(averages, key=averages.get)
     said = (
         f"{STREAM}: after 10 tasks, {best} has the largest average accuracy of 3 methods,"
-        f" {averages[best]:.1f} % (independent: {scratch:.1f} %, joint: {joint:.1f} %)"
+        f" {averages[best]:.1f} % (independent, each task just learnt: {scratch:.1f} %; joint:"
+        f" {joint:.1f} %); all others are significantly worse"
     )
+    ends = {name: continual_stores.matrix(name)[:, -1].mean(axis=1) for name in averages}
+    assert paired.worse(ends.pop(best), [*ends.values()]).all()
     assert module.draw(study).subfigs[0].get_suptitle() == said
     assert module.caption(study).startswith(said)
 
@@ -219,15 +261,45 @@ def test_few_tasks_have_their_numbers_in_the_map():
     mean = 100 * continual_stores.matrix("vogn", 3).mean(axis=0)
     shown = {text.get_position(): text.get_text() for text in axes.texts}
     assert shown == {
-        (j + 1, t + 1): f"{mean[t, j]:.0f}" for t in range(3) for j in range(t + 1)
-    }  # fmt: skip
+        (j + 1, t + 1): f"{mean[t, j]:.{int(mean[t, j] >= 94.5)}f}"
+        for t in range(3)
+        for j in range(t + 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("percent", "shown"),
+    [
+        (94.4, "94"),
+        (94.9, "94.9"),
+        (95.04, "95.0"),
+        (99.46, "99.5"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+    ],
+)
+def test_numbers_of_cells_that_differ_in_colour_differ(percent, shown):
+    assert accuracy_matrix._number(percent) == shown
+
+
+def test_the_map_speaks_of_learners_from_scratch_only_where_one_is_drawn(study):
+    assert "independent: nothing of the tasks before is known" in accuracy_matrix.caption(study)
+    assert "scratch" not in accuracy_matrix.caption(continual_stores.study(["vogn"]))
+    assert "nothing" not in accuracy_matrix.caption(continual_stores.study(["vogn"]))
+
+
+def test_few_maps_are_larger():
+    assert accuracy_matrix._height(3) > accuracy_matrix._height(5) > accuracy_matrix._height(6)
+    assert accuracy_matrix._height(7) > accuracy_matrix._height(6)
 
 
 def test_a_scale_of_accuracies_shows_equal_ratios_of_errors_as_equal():
     places = _continual.to_scale(np.array([0.0, 90.0, 99.0]))
     assert np.diff(places) == pytest.approx([1, 1])
     assert _continual.from_scale(places) == pytest.approx([0, 90, 99])
-    assert np.isfinite(_continual.to_scale(100.0))
+    ends = np.array([99.9, 99.95, 99.99, 100.0, 100.04])
+    assert (np.diff(_continual.to_scale(ends)) > 0).all()
+    assert _continual.from_scale(_continual.to_scale(ends)) == pytest.approx(ends)
     assert _continual.ticks(55, 99.2, 0.15) == [60, 80, 90, 95, 98, 99]
     assert _continual.ticks(55, 99.2, 0.2) == [60, 90, 98]
 

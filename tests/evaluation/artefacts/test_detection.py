@@ -11,8 +11,16 @@ import xarray as xr
 
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import alarm_curves, detection_table
-from shiftbench.evaluation.scoring import blind_detectors, comparison, ranking, summarise
+from shiftbench.evaluation.scoring import (
+    alarms,
+    blind_detectors,
+    comparison,
+    ranking,
+    summarise,
+)
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import stores
 
 METHODS = ["vbs-k1", "vbs-k2", "vbs-k2-bayes"]
@@ -151,7 +159,9 @@ def test_curves_fall_from_silence_to_an_alarm_at_each_task(study, pair, table):
         assert (np.diff(rate) >= 0).all() and (np.diff(delay) <= 1e-12).all()
         assert rate[0] == alarm_curves.FEWEST and delay[-1] == 0
     labels = [text.get_text() for legend in axes.figure.legends for text in legend.get_texts()]
-    assert labels == [*METHODS, *blind_detectors.NAMES]
+    assert labels == list(blind_detectors.NAMES)
+    assert {text.get_text() for text in axes.texts} == set(METHODS)
+    labels = [*METHODS, *labels]
     table = rows(table)
     points = {
         label: bars.lines[0].get_xydata()[0]
@@ -166,16 +176,57 @@ def test_curves_fall_from_silence_to_an_alarm_at_each_task(study, pair, table):
     assert len(alarm_curves.draw(pair).get_axes()) == 2
 
 
+def test_most_methods_are_grey_and_without_names(study, monkeypatch):
+    monkeypatch.setattr(alarm_curves.highlights, "MOST", 1)
+    alarm_curves._curves.cache_clear()
+    (axes,) = alarm_curves.draw(study).get_axes()
+    (coloured,) = alarm_curves._coloured(study)
+    assert [text.get_text() for text in axes.texts] == [coloured]
+    lines = [line for line in axes.get_lines() if line.get_drawstyle() == "steps-post"]
+    grey = [line for line in lines if line.get_color() == highlights.GREY]
+    assert len(grey) == len(METHODS) - 1
+    others = ", ".join(name for name in METHODS if name != coloured)
+    assert f"; grey: {others}. Markers" in alarm_curves.caption(study)
+
+
+def test_streams_that_are_not_drawn_are_not_counted(study, pair):
+    still = pair.streams["other"] * 1
+    still["shift"] = still["shift"] & False
+    streams = {"toy-step": pair.streams["toy-step"]}
+    streams["other"] = still.assign_attrs(pair.streams["other"].attrs)
+    one = dataclasses.replace(pair, streams=streams)
+    assert "2 streams" not in alarm_curves.caption(one)
+    assert alarm_curves.caption(one).endswith(one.basis(["toy-step"]))
+
+
 def test_the_title_compares_delays_at_equal_false_alarms(study, pair):
     canvas = alarm_curves.draw(study)
     lines = [one for one in canvas.get_axes()[0].get_lines() if len(one.get_xdata()) > 2]
     delays = [one.get_ydata()[one.get_xdata() <= alarm_curves.READ].min() for one in lines]
     (stream,) = study.streams
-    title = canvas.get_suptitle()
-    assert title.startswith(f"{stream}: ") and title.endswith(f"methods, {min(delays):.3g}")
-    assert " the smallest delay at 10 false alarms in 1,000 tasks of " in title
+    of_seeds = {name: at_read(study, stream, name) for name in METHODS}
+    assert delays == pytest.approx([each.mean() for each in of_seeds.values()])
+    best = min(of_seeds, key=lambda name: of_seeds[name].mean())
+    what = "delay (at its best threshold with at most 10 false alarms in 1,000 tasks)"
+    title = (
+        f"{stream}: {best} has the smallest {what} of 3 methods, {min(delays):.3g} tasks;"
+        " vbs-k2 is not significantly worse"
+    )
+    assert paired.worse(of_seeds.pop(best), [*of_seeds.values()]).tolist() == [True, False]
+    assert canvas.get_suptitle() == title
     assert alarm_curves.caption(study).startswith(f"{title}. ")
-    assert alarm_curves.draw(pair).get_suptitle().endswith("of 2 streams")
+    of_other = {name: at_read(pair, "other", name) for name in METHODS}
+    assert min(METHODS, key=lambda name: np.nanmean(of_other[name])) == best
+    assert not paired.worse(of_other.pop(best), [*of_other.values()]).all()
+    title = f"{best} has the smallest {what} on 2 of 2 streams, significantly on none"
+    assert alarm_curves.draw(pair).get_suptitle() == title
+
+
+def at_read(study, stream, name):
+    """Return the delays [seed] at the threshold with the least mean of those with few alarms."""
+    curve = alarms.sweep(study.run(stream, name), study.streams[stream], pooled=True)
+    few = curve.delay[curve.rate.mean(axis=1) <= alarm_curves.READ]
+    return few[np.nanmean(few, axis=1).argmin()]
 
 
 def test_a_seed_that_failed_is_left_out_of_methods_and_clocks(study):

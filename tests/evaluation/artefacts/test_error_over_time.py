@@ -11,6 +11,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import error_over_time
 from shiftbench.evaluation.scoring import segmentation
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import stores
 
 
@@ -98,12 +99,39 @@ def test_the_five_best_are_in_colour_and_named_at_their_ends_and_the_others_grey
     assert panel.get_title(loc="left").endswith("tasks so far; beyond the axis: failed")
 
 
+def test_the_last_method_which_the_title_names_is_in_colour_where_it_fits() -> None:
+    stream, names = stores.image_stream(), dict(NAMES)
+    del names["failed"]
+    runs = [stores.image_run(stream, name, score, n=4) for name, score in names.items()]
+    study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
+    (block,) = error_over_time.draw(study).subfigs
+    panel, _ = block.get_axes()
+    assert " the last is f, " in block.get_suptitle()
+    assert [text.get_text() for text in panel.texts] == ["f", "d", "c", "b", "a"]
+
+
+def test_a_unit_that_the_metric_names_stands_once(monkeypatch) -> None:
+    monkeypatch.setattr(error_over_time.units, "unit", lambda *_: "density")
+    monkeypatch.setattr(error_over_time, "_words", lambda _: "log density")
+    panels = error_over_time.draw(stores.toy_study()).get_axes()
+    assert panels[0].get_ylabel() == "log density"
+
+
 def test_the_title_says_who_is_best_and_who_is_last() -> None:
     study = wide_study()
     mean = {name: study.by_task("images", name, "accuracy").mean() for name in NAMES}
     said = (
         "images: over 9 tasks, a has the largest accuracy of 7 methods,"
-        f" {100 * mean['a']:.3g} %; the last is failed, {100 * mean['failed']:.3g} %"
+        f" {100 * mean['a']:.3g} %; 5 methods are not significantly worse; the last is failed,"
+        f" {100 * mean['failed']:.3g} %"
     )
+    # All but `failed` have the same noise, so that their differences have no spread.
+    values = [study.by_task("images", name, "accuracy").mean(axis=1) for name in NAMES]
+    assert paired.worse(values[0], values[1:]).tolist() == [False] * 5 + [True]
     assert error_over_time.draw(study).subfigs[0].get_suptitle() == said
     assert error_over_time.caption(study).startswith(said)
+    bounded = error_over_time.message(dataclasses.replace(study, bounds=["a", "failed"]), "images")
+    assert bounded == (
+        f"images: over 9 tasks, b has the largest accuracy of 5 methods, {100 * mean['b']:.3g} %;"
+        f" no other is significantly worse; the last is f, {100 * mean['f']:.3g} %"
+    )

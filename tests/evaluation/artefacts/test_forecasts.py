@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from shiftbench.data.series import series
 from shiftbench.evaluation.artefacts import correlation_over_time, forecast_quality
 from shiftbench.evaluation.running.harness import run_job
 from shiftbench.evaluation.scoring.statistics import interval
-from tests.evaluation.artefacts import changed
+from tests.evaluation.artefacts import changed, paired
 from tests.evaluation.scoring import stores
 
 METRICS = ["crps", "coverage_50", "coverage_90", "pit", "predicted_correlation"]
@@ -61,7 +62,10 @@ def test_run_lengths_follow_the_correlation_and_all_rows_do_not(study):
     assert lines["bocpd"][late] == pytest.approx(true[late], abs=0.15)
     assert (lines["static"][late] < 0.5).all()
     found = study.run("twin", "bocpd")
-    assert "bocpd finds" in top.get_title(loc="left") and "there are 3" in top.get_title(loc="left")
+    (block,) = correlation_over_time.draw(study).subfigs
+    said = block.get_suptitle()
+    assert said.startswith("twin: bocpd infers ") and said.endswith("; there are 3")
+    assert correlation_over_time.caption(study).startswith(f"{said}. ")
     marks = [line for line in below.get_lines() if line.get_marker() == "|"]
     assert len(marks) == SEEDS == found.sizes["seed"]
     assert "Black: the true one" in correlation_over_time.caption(study)
@@ -89,7 +93,12 @@ def test_a_forecast_has_its_score_coverage_and_distance(study):
 def test_the_title_says_whose_crps_is_smallest(study):
     means = {name: study.score("twin", name, "crps").mean() for name in LEARNERS}
     best, last = sorted(means, key=means.get)
-    said = f"twin: {best} has the smallest CRPS of 2 methods, {means[best]:.3g}"
+    said = (
+        f"twin: {best} has the smallest CRPS of 2 methods, {means[best]:.3g};"
+        " the other is significantly worse"
+    )
+    smaller, larger = (study.score("twin", name, "crps") for name in (best, last))
+    assert paired.worse(smaller, [larger]).all()
     assert forecast_quality.draw(study).get_suptitle() == forecast_quality.message(study) == said
     assert forecast_quality.caption(study).startswith(f"{said}. Left: CRPS")
     failed = changed.of_streams(study, {"one": {(best, "crps"): np.nan}})
@@ -101,9 +110,28 @@ def test_the_title_counts_the_streams_with_the_smallest_crps(study):
     best, last = sorted(means, key=means.get)
     worse = {(best, "crps"): 2 * means[last] / means[best]}
     three = changed.of_streams(study, {"one": worse, "two": {}, "three": worse})
-    said = f"{last} has the smallest CRPS on 2 of 3 streams"
+    said = f"{last} has the smallest CRPS on 2 of 3 streams, significantly on 2"
+    assert paired.worse(three.score("one", last, "crps"), [three.score("one", best, "crps")]).all()
     assert forecast_quality.draw(three).get_suptitle() == said
-    assert forecast_quality.caption(three).startswith(said)
+    assert forecast_quality.caption(three).startswith(f"{said}. ")
+
+
+def test_of_a_single_run_stretches_are_compared(study):
+    first = {
+        name: each.isel(seed=[0]) if "seed" in each.dims else each
+        for name, each in study.scores.items()
+    }
+    one = dataclasses.replace(study, scores=first)
+    stretches = {
+        name: [each.mean() for each in np.array_split(one.by_task("twin", name, "crps")[0], 20)]
+        for name in LEARNERS
+    }
+    best, last = sorted(stretches, key=lambda name: np.mean(stretches[name]))
+    differ = paired.worse(stretches[best], [stretches[last]]).all()
+    assert forecast_quality.message(one) == (
+        f"twin: {best} has the smallest CRPS of 2 methods, {np.mean(stretches[best]):.3g};"
+        f" {'the other is' if differ else 'no other is'} significantly worse"
+    )
 
 
 def test_a_single_run_has_an_interval_over_its_stretches():

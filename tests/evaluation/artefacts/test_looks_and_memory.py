@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -12,6 +13,7 @@ from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import memory, plasticity, stability_gap
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import continual_stores
 from tests.evaluation.scoring.stores import by_path
 
@@ -116,6 +118,12 @@ def test_five_memories_are_in_colour_and_named_at_their_ends(study):
     assert sorted(labels) == [f"method-{number}-" for number in range(2, 7)]
     grey = [line for line in axes.get_lines() if line.get_color() == highlights.GREY]
     assert len(grey) == 2
+    best, *others = (several.score(STREAM, f"method-{n}-20", "acc") for n in range(6, -1, -1))
+    assert paired.worse(best, others).all()
+    assert memory.message(several, STREAM) == (
+        f"{STREAM}: with 100 rows of memory, method-6- has the largest average accuracy of 7"
+        f" methods, {100 * best.mean():.1f} %; all others are significantly worse"
+    )
 
 
 def test_a_single_line_lies_on_its_places(study):
@@ -177,12 +185,28 @@ def test_the_gap_is_written_beside_each_name(study):
 
 
 def test_the_title_says_whose_gap_is_smallest_without_bounds(study):
-    said = f"{STREAM}: VCL + coreset, "
+    gaps = [study.score(STREAM, name, "stability_gap") for name in SIZES]
+    assert np.ptp(gaps, axis=0) == pytest.approx(0, abs=1e-12), "rounding tells who is first"
     (title,) = [block.get_suptitle() for block in stability_gap.draw(study).subfigs]
-    assert title.startswith(said) and title.endswith(
-        "has the smallest stability gap of 3 methods, 20.0 points"
+    assert title in [
+        f"{STREAM}: VCL + coreset, {size} has the smallest stability gap of 3 methods, 20.0 points;"
+        " no other is significantly worse"
+        for size in (0, 20, 100)
+    ]
+    assert stability_gap.caption(study).startswith(f"{title}. ")
+
+
+def test_the_title_says_that_larger_gaps_are_significantly_worse(study):
+    cube = study.cube.copy(deep=True)
+    gaps = {"joint": 0.05, "coreset-0": [0.2, 0.21, 0.22, 0.23], "coreset-20": 0.1}
+    for name, values in (gaps | {"coreset-100": [0.3, 0.31, 0.32, 0.33]}).items():
+        cube["score"].loc[{"learner": name, "metric": "stability_gap"}] = values
+    # t = 17.8 and 33.3 against 0.1, p = 0.0004 and below
+    distinct = dataclasses.replace(study, scores={**study.scores, "scores": cube})
+    assert stability_gap.message(distinct, STREAM) == (
+        f"{STREAM}: VCL + coreset, 20 has the smallest stability gap of 3 methods, 10.0 points;"
+        " all others are significantly worse"
     )
-    assert stability_gap.caption(study).startswith(title)
 
 
 def test_names_beside_lines_do_not_cover_each_other(study):
@@ -200,6 +224,36 @@ def test_names_beside_lines_do_not_cover_each_other(study):
 def test_names_beside_lines_stay_in_the_panel():
     heights = plasticity._apart([-0.01, 0.0, 0.99, 1.0])
     assert min(heights) >= 0 and max(heights) <= 1
+
+
+def while_learnt(learner, lower=0.0):
+    """Return accuracies [seed, task, tested] that have a spread over seeds, and their mean."""
+    values = continual_stores.matrix(learner) - lower
+    return values, 100 * np.diagonal(values, axis1=1, axis2=2).mean(axis=1)
+
+
+def test_the_title_says_who_is_the_most_accurate_of_all_and_without_new_starts():
+    store, lower = continual_stores.stream(), {"vcl": 0.1, "ewc": 0.3, "independent": 0.0}
+    found = {name: while_learnt(name, by) for name, by in lower.items()}
+    runs = [continual_stores.run(store, name, values) for name, (values, _) in found.items()]
+    metrics = ["accuracy", "plasticity_slope"]
+    made = continual_stores.study(list(lower), runs=runs, metrics=metrics)
+    vcl, ewc, scratch = (of_seeds for _, of_seeds in found.values())
+    assert paired.worse(vcl, [ewc]).all() and paired.worse(scratch, [vcl, ewc]).all()
+    said = (
+        f"{STREAM}: independent is the most accurate while it learns, {scratch.mean():.1f} %; of"
+        f" methods without a new start, vcl, {vcl.mean():.1f} %; the other is significantly worse"
+    )
+    assert plasticity.draw(made).subfigs[0].get_suptitle() == said
+    assert plasticity.caption(made).startswith(f"{said}. ")
+    values, scratch = while_learnt("independent", 0.2)
+    runs[-1] = continual_stores.run(store, "independent", values)
+    made = continual_stores.study(list(lower), runs=runs, metrics=metrics)
+    said = f"{STREAM}: vcl is the most accurate while it learns, {vcl.mean():.1f} %"
+    assert plasticity.message(made, STREAM) == f"{said}; the other is significantly worse"
+    assert paired.worse(vcl, [ewc, scratch]).all()
+    ranked = dataclasses.replace(made, bounds=[])
+    assert plasticity.message(ranked, STREAM) == f"{said}; all others are significantly worse"
 
 
 def test_one_seed_has_no_interval_beside_its_line():

@@ -13,7 +13,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation import text_fitting
 from shiftbench.evaluation.artefacts import average_cumulative_loss, regret, regret_table
 from shiftbench.evaluation.scoring import hindsight
-from tests.evaluation.artefacts import changed
+from tests.evaluation.artefacts import changed, paired
 from tests.evaluation.scoring import stores
 
 
@@ -42,11 +42,19 @@ def test_lines_end_at_the_score_and_start_after_the_burn_in(study):
 LOSS = "average_cumulative_loss"
 
 
+def differ(study, best, metric, without=()):
+    """Return whether each other learner differs from the best one over orders of the data."""
+    scores = {name: study.score("breast-cancer", name, metric) for name in study.learners}
+    others = [of for name, of in scores.items() if name not in (best, *without)]
+    return paired.worse(scores[best], others)
+
+
 def test_the_title_says_who_ends_with_the_smallest_loss(study):
     ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
     best = min(ends, key=ends.get)
     said = f"breast-cancer: {best} ends with the smallest average loss of 3 methods"
-    said += f", {ends[best]:.3g}"
+    said += f", {ends[best]:.3g}; no other is significantly worse"
+    assert not differ(study, best, LOSS).any()
     drawn = average_cumulative_loss.draw(study)
     assert drawn.get_suptitle() == average_cumulative_loss.message(study) == said
     assert average_cumulative_loss.caption(study).startswith(f"{said}. Prequential")
@@ -60,17 +68,52 @@ def test_the_title_counts_the_streams_without_learners_that_failed(study):
     first, second, _ = sorted(ends, key=ends.get)
     failed = {(first, LOSS): np.nan}
     three = changed.of_streams(study, {"one": {}, "two": failed, "three": failed})
-    said = f"{second} ends with the smallest average loss on 2 of 3 streams"
+    said = f"{second} ends with the smallest average loss on 2 of 3 streams, significantly on none"
+    assert not differ(study, second, LOSS, without=[first]).any()
     assert average_cumulative_loss.draw(three).get_suptitle() == said
-    assert average_cumulative_loss.caption(three).startswith(said)
+    assert average_cumulative_loss.caption(three).startswith(f"{said}. ")
     nothing = {(name, LOSS): np.nan for name in study.learners}
     none = changed.of_streams(study, {"one": nothing})
     assert average_cumulative_loss.message(none) == "one: no method has an average loss"
 
 
-@pytest.mark.parametrize("module", [average_cumulative_loss, regret])
-def test_the_legend_and_the_panels_are_below_the_title(study, module):
-    drawn = module.draw(study)
+def test_lines_have_their_names_at_their_ends_and_two_have_bands(study):
+    drawn = average_cumulative_loss.draw(study)
+    (panel,) = drawn.get_axes()
+    assert not drawn.subfigs[0].legends
+    assert {text.get_text() for text in panel.texts} == set(study.learners)
+    assert len(panel.collections) == average_cumulative_loss.BANDS
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    best = sorted(ends, key=ends.get)[: average_cumulative_loss.BANDS]
+    lines = {line.get_label(): line for line in panel.get_lines()}
+    filled = {tuple(band.get_facecolor()[0][:3]) for band in panel.collections}
+    assert filled == {lines[name].get_color() for name in best}
+
+
+def test_true_changes_are_drawn_and_numbers_have_separators(study):
+    ((name, store),) = study.streams.items()
+    shift = np.zeros((store.sizes["realisation"], store.sizes["task"]), bool)
+    shift[:, 284] = True
+    shift[0, 100] = True
+    moved = store.assign(shift=(("realisation", "task"), shift))
+    (panel,) = average_cumulative_loss.draw(
+        dataclasses.replace(study, streams={name: moved})
+    ).get_axes()
+    upright = [line for line in panel.get_lines() if list(line.get_xdata()) == [284, 284]]
+    assert [line.get_linestyle() for line in upright] == [":"]
+    assert average_cumulative_loss._number(200000) == "200,000"
+    assert average_cumulative_loss._number(0.5) == "0.5"
+
+
+def test_points_stand_at_the_place_of_their_bound(study):
+    (panel,) = regret.draw(study).get_axes()
+    lines = [line for line in panel.get_lines() if line.get_marker() in ("o", "s", "_")]
+    places = {tuple(line.get_xdata()) for line in lines if line.get_marker() != "_"}
+    assert places == {tuple(line.get_xdata()) for line in lines if line.get_marker() == "_"}
+
+
+def test_the_legend_and_the_panels_are_below_the_title(study):
+    drawn = regret.draw(study)
     text_fitting.lay_out(drawn)
     (title,) = [text for text in drawn.texts if text.get_text() == drawn.get_suptitle()]
     (block,) = drawn.subfigs
@@ -164,10 +207,16 @@ def test_without_a_bound_the_title_says_whose_regret_is_smallest(study):
     means = {name: study.score("breast-cancer", name, "regret").mean() for name in study.learners}
     best = min(means, key=means.get)
     none = changed.of_streams(study, {"one": bounds})
-    said = f"one: {best} has the smallest regret of 3 methods, {means[best]:.3g}"
+    assert not differ(study, best, "regret").any()
+    said = (
+        f"one: {best} has the smallest regret of 3 methods, {means[best]:.3g};"
+        " no other is significantly worse"
+    )
     assert regret.draw(none).get_suptitle() == said
     two = changed.of_streams(study, {"one": bounds, "two": bounds})
-    assert regret.message(two) == f"{best} has the smallest regret on 2 of 2 streams"
+    assert regret.message(two) == (
+        f"{best} has the smallest regret on 2 of 2 streams, significantly on none"
+    )
 
 
 def test_the_table_sets_the_papers_figure_beside_ours(study):

@@ -24,6 +24,17 @@ def test_all_learners_stand_beside_what_a_paper_prints() -> None:
     assert by_learner["note"]["sva"] == "0.07 of the paper's training"
 
 
+def test_a_learner_that_failed_has_empty_cells_beside_what_a_paper_prints() -> None:
+    stream = stores.online_stream(rows=40)
+    runs = [stores.online_run(stream, module) for module in (stores.oga, stores.sva)]
+    runs[1] = runs[1].assign(status=("seed", ["failed: x"] * runs[1].sizes["seed"]))
+    study = stores.study("regret", stream, stores.ONLINE_METRICS[:2], runs)
+    failed = published_table.tabulate(study).set_index(study.cube["learner"].values).loc["sva"]
+    assert (failed["ours"], failed["difference"]) == ("", "")
+    paper = study.published("breast-cancer", "sva", "average_cumulative_loss").mean
+    assert failed["paper"] == f"{paper:.4g}"
+
+
 def test_a_study_of_which_no_paper_has_a_number_is_refused() -> None:
     with pytest.raises(UserError, match="a method and a metric that a paper has numbers of"):
         published_table.tabulate(stores.toy_study())

@@ -11,6 +11,7 @@ from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import referral, referral_table, reliability
 from shiftbench.evaluation.scoring import predictions, statistics
 from shiftbench.evaluation.scoring import referral as scores
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import referral_stores
 
 LEARNERS = {"radial": 1.5, "mfvi": 0.8}
@@ -32,10 +33,12 @@ def panels(figure, title):
     return [axes for axes in figure.get_axes() if axes.get_title(loc="left").endswith(title)]
 
 
+SKILLS = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.5, "inverse": -1.0}
+
+
 @pytest.fixture(scope="module")
 def wide():
-    skills = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.5, "inverse": -1.0}
-    runs = [referral_stores.run(STREAM, name, skill, rows=400) for name, skill in skills.items()]
+    runs = [referral_stores.run(STREAM, name, skill, rows=400) for name, skill in SKILLS.items()]
     return referral_stores.study(runs, STREAM, METRICS)
 
 
@@ -64,17 +67,25 @@ def test_a_method_that_fails_leaves_the_axis_and_no_bar_is_cut(wide):
 @pytest.mark.long
 def test_the_title_says_who_has_the_largest_score_of_all_rows_and_of_half(wide):
     learnt, _ = [block.get_suptitle() for block in referral.draw(wide).subfigs]
-    runs = referral_stores.run(STREAM, "a", 0.9, rows=400)
-    around = [shift.learnt for (shift,) in predictions.shifts(runs, STREAM)]
-    whole, half = (
-        100 * np.mean([scores.auc(scores.kept(rows, share)) for rows in around])
-        for share in (0.0, 0.5)
-    )
+    kept = {name: kept_auc(name) for name in SKILLS}
+    whole, *_, half = kept["a"].mean(axis=0)
+    best, *others = (of_seeds.mean(axis=1) for of_seeds in kept.values())
+    assert paired.worse(best, others).all()
     assert learnt == (
-        "eyes, test rows of the segment learnt: of 6 methods, a has the largest AUC,"
-        f" {whole:.1f} % of all rows and {half:.1f} % with 50 % referred"
+        "eyes, test rows of the segment learnt: referred by mutual information, a has the largest"
+        f" mean AUC of 6 methods, from {whole:.1f} % on all rows to {half:.1f} % with 50 %"
+        " referred; all others are significantly worse"
     )
-    assert referral.caption(wide).startswith(learnt)
+    assert referral.caption(wide).startswith(f"{learnt}. ")
+
+
+def kept_auc(name):
+    """Return the AUC in percent [seed, share] of the rows that a learner of `wide` keeps."""
+    run = referral_stores.run(STREAM, name, SKILLS[name], rows=400)
+    around = [shift.learnt for (shift,) in predictions.shifts(run, STREAM)]
+    return 100 * np.array(
+        [[scores.auc(scores.kept(rows, n / 10)) for n in range(6)] for rows in around]
+    )
 
 
 @pytest.mark.parametrize("by", ["mutual information", "entropy"])
@@ -147,25 +158,60 @@ def test_of_more_classes_accuracy_and_brier_score_are_drawn():
 def test_a_stream_without_shifts_has_test_rows_alone():
     store = referral_stores.stream()
     alone = referral_stores.study([referral_stores.run(store, "radial")], store)
-    assert len(referral.draw(alone).get_axes()) == 4
+    drawn = referral.draw(alone)
+    assert len(drawn.get_axes()) == 4
+    (rows,) = predictions.sets(alone.run("table", "radial"), store).values()
+    whole, half = (
+        100 * np.mean([scores.auc(scores.kept(one, share)) for (one,) in rows])
+        for share in (0, 0.5)
+    )
+    assert drawn.subfigs[0].get_suptitle() == (
+        "table: referred by mutual information, radial has an AUC of"
+        f" {whole:.1f} % on all rows and of {half:.1f} % with 50 % referred"
+    )
     assert "next segment" not in referral.caption(alone)
-    blocks = [part.get_suptitle() for part in reliability.draw(alone).subfigs]
-    assert blocks == ["table: test rows"]
+    (block,) = [part.get_suptitle() for part in reliability.draw(alone).subfigs]
+    assert block.startswith("table, test rows: radial has a calibration error of ")
 
 
 def test_reliability_draws_accuracy_against_confidence_with_counts(study):
     figure = reliability.draw(study)
     rows = predictions.pooled([one.learnt for (one,) in predictions.shifts(run("radial"), STREAM)])
-    error = scores.calibration_error(rows)
-    curve, *_ = panels(figure, f"ECE {error:.3f}")
-    assert curve.get_title(loc="left") == f"radial\nECE {error:.3f}"
+    of_seeds = [
+        predictions.pooled([one.learnt for one in each])
+        for each in predictions.shifts(run("radial"), STREAM)
+    ]
+    error = 100 * np.mean([scores.calibration_error(each) for each in of_seeds])
+    curve, *_ = panels(figure, f"ECE {error:.1f} %")
+    assert curve.get_title(loc="left") == f"radial\nECE {error:.1f} %"
     line = curve.containers[0][0]
     last = rows.confidence >= 0.9
-    assert line.get_xdata()[-1] == pytest.approx(rows.confidence[last].mean())
-    assert line.get_ydata()[-1] == pytest.approx(rows.correct[last].mean())
+    assert line.get_xdata()[-1] == pytest.approx(100 * rows.confidence[last].mean())
+    assert line.get_ydata()[-1] == pytest.approx(100 * rows.correct[last].mean())
     counts = figure.get_axes()[figure.get_axes().index(curve) + 2]
     heights = [bar.get_height() for bar in counts.patches]
     assert sum(heights) == len(rows.target) and heights[-1] == last.sum()
+
+
+def test_errors_of_calibration_are_those_of_the_metrics(study):
+    new = next(each for each in reliability._row_sets(study) if each.name.endswith(predictions.NEW))
+    for name in LEARNERS:
+        metric = 100 * study.score("eyes", name, "new_segment_ece")
+        assert new.errors[name] == pytest.approx(metric)
+
+
+def test_each_block_says_whose_calibration_error_is_smallest(study):
+    said = [part.get_suptitle() for part in reliability.draw(study).subfigs]
+    for each, sentence in zip(reliability._row_sets(study), said, strict=True):
+        means = {name: errors.mean() for name, errors in each.errors.items()}
+        best = min(means, key=means.__getitem__)
+        start = f"{each.name}: {study.label(best)} has the smallest calibration error of 2 methods"
+        assert sentence.startswith(f"{start}, {means[best]:.3g} %")
+        assert sentence in reliability.caption(study)
+
+
+def test_the_caption_has_the_smallest_probability_of_the_classes_drawn(study):
+    assert "of 2 classes the probability is at least 50 %" in reliability.caption(study)
 
 
 def test_table_has_the_columns_of_table_1_with_intervals(study):

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import (
+    _regime_lines,
     _regimes,
     regime_detection,
     regime_map,
@@ -17,7 +18,7 @@ from shiftbench.evaluation.artefacts import (
     regime_table,
 )
 from shiftbench.evaluation.scoring import comparison, ranking, statistics, study_ranking
-from tests.evaluation.artefacts import regime_stores
+from tests.evaluation.artefacts import paired, regime_stores
 from tests.evaluation.scoring import stores
 
 SMALL = {"rows": [25, 400], "tasks_per_segment": [3, 6]}
@@ -103,6 +104,12 @@ def test_the_caption_counts_what_is_resolved(study, cells):
     number = sum(cell.resolved for cell in cells.values())
     caption = regime_map.caption(study)
     assert f"resolved in {number} of 4 cells" in caption
+    leaders = [cell.leader for cell in cells.values()]
+    most = max(map(leaders.count, leaders))
+    best = [name for name in study.learners if leaders.count(name) == most]
+    names = " and ".join(f'"{study.label(name)}"' for name in best)
+    assert len(best) == 2 and caption.startswith(f"{names} each lead in {most} of 4 cells; ")
+    assert regime_map.draw(study).get_suptitle() == caption.partition(". Colour")[0]
     assert "4 streams: 10 of 10 runs per learner" in caption
 
 
@@ -162,6 +169,28 @@ def test_lines_of_pairs_are_the_differences(study):
     assert "VBS, K = 3, VGS minus VCL" in regime_pairs.caption(study)
 
 
+def test_the_title_of_pairs_counts_the_streams_with_a_benefit(study):
+    said = regime_pairs.message(study)
+    assert regime_pairs.draw(study).get_suptitle() == said
+    assert regime_pairs.caption(study).startswith(f"{said}. ")
+    first, memory = said.split("; ")
+    ends = [
+        ranking.advantage(
+            "accuracy",
+            study.score(stream, "vcl", "accuracy"),
+            study.score(stream, "independent", "accuracy"),
+        )
+        for stream in study.streams
+    ]
+    better = sum(each.low > 0 for each in ends)
+    worse = sum(each.high < 0 for each in ends)
+    assert memory == (
+        f"VCL is significantly better than {study.label('independent')} on {better or 'none'} of 4"
+        f" streams, worse on {worse or 'none'}"
+    )
+    assert first.startswith("Of 2 methods, ") and " significantly better than VCL on " in first
+
+
 def test_lines_of_detection_are_of_those_that_detect(study):
     panels = regime_detection.draw(study).get_axes()
     assert len(panels) == 4
@@ -183,7 +212,8 @@ def test_lines_of_detection_have_their_names_at_their_ends_and_percents(study):
 def test_the_title_says_who_finds_most_shifts_and_whose_are_true(study):
     means = {
         metric: {
-            name: 100 * np.nanmean([study.score(cell, name, metric) for cell in study.streams])
+            name: 100
+            * np.mean([np.nanmean(study.score(cell, name, metric)) for cell in study.streams])
             for name in ("vbs", "vgs")
         }
         for metric in ("shift_recall", "shift_precision")
@@ -192,10 +222,16 @@ def test_the_title_says_who_finds_most_shifts_and_whose_are_true(study):
     most, truest = max(recall, key=recall.get), max(precision, key=precision.get)
     said = regime_detection.message(study)
     assert said == (
-        f"Of 2 methods, {study.label(most)} finds the most shifts ({recall[most]:.0f} %);"
-        f" {'it also' if truest == most else study.label(truest)} has the highest precision"
-        f" ({precision[truest]:.0f} %)"
+        f"Over 4 streams, {study.label(most)} finds the most shifts of 2 methods,"
+        f" {recall[most]:.1f} %; no other is significantly worse;"
+        f" {'it also' if truest == most else study.label(truest)} has the highest precision,"
+        f" {precision[truest]:.1f} %"
     )
+    of_seeds = {
+        name: np.mean([study.score(cell, name, "shift_recall") for cell in study.streams], axis=0)
+        for name in recall
+    }
+    assert not paired.worse(of_seeds.pop(most), [*of_seeds.values()]).any()
     assert regime_detection.draw(study).get_suptitle() == said
     assert regime_detection.caption(study).startswith(said)
 
@@ -292,3 +328,33 @@ def test_a_long_name_has_two_lines_and_the_markers_are_of_all_who_may_lead(study
     narrow, _ = regime_map.draw(dataclasses.replace(many, labels=long)).get_axes()
     assert all("\n" in text for text in texts(narrow) if text.startswith("A method"))
     assert len(left.get_lines()) == sum(1 + len(cell.tied) for cell in cells.values())
+
+
+def test_points_seem_to_lie_at_their_level_and_equal_colours_have_dashes(study):
+    assert _regime_lines._shifts(1, 4.5).tolist() == [0.0]
+    assert np.ptp(_regime_lines._shifts(9, 4.5)) == pytest.approx(0.56 / 4.5)
+    assert np.ptp(_regime_lines._shifts(9, 0.5)) == pytest.approx(_regime_lines.SPREAD)
+    alike = dataclasses.replace(study, method_styles=dict.fromkeys(study.learners, ("red", "o")))
+    names = study.learners[:2]
+    assert [*_regime_lines._dashes(alike, names, [()]).values()] == ["-", "--"]
+    assert [*_regime_lines._dashes(alike, names, [("a",), ("b",)]).values()] == ["-", "--"] * 2
+
+
+def test_a_panel_without_a_number_says_so(study):
+    cube = study.cube.copy(deep=True)
+    first = next(iter(study.streams))
+    cells = [name for name in study.streams if study.cells[name] == study.cells[first]]
+    value = [*study.cells[first].values()][1]
+    of_panel = [n for n in study.streams if [*study.cells[n].values()][1] == value] or cells
+    cube["score"].loc[{"stream": of_panel, "metric": "shift_recall"}] = np.nan
+    lost = dataclasses.replace(study, scores={**_tree(study), "scores": cube})
+    panel = regime_detection.draw(lost).get_axes()[0]
+    assert [text.get_text() for text in panel.texts] == ["no method has\na number"]
+
+
+def _tree(study):
+    return {
+        f"runs/{stream}/{name}": study.run(stream, name)
+        for stream in study.streams
+        for name in study.learners
+    }

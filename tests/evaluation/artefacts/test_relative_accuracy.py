@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import relative_accuracy
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import stores
 
 
@@ -74,9 +80,14 @@ def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
     (block,) = relative_accuracy.draw(study).subfigs
     means = study.cube["score_by_task"].sel(metric="accuracy", stream="images").mean("task")
     lead = 100 * float((means.sel(learner="vogn") - means.sel(learner="vcl")).mean())
-    said = f"images: of 6 methods, 4 lead vcl and 2 trail it; vogn leads most, by {lead:.1f} points"
+    said = (
+        f"images: of 6 methods, 4 lead vcl and 2 trail it; vogn leads most, by {lead:.1f} points;"
+        " all others are significantly worse"
+    )
+    others = [means.sel(learner=name) for name in study.learners if name not in ("vcl", "vogn")]
+    assert paired.worse(means.sel(learner="vogn"), others).all()
     assert block.get_suptitle() == said
-    assert relative_accuracy.caption(study).startswith(said)
+    assert relative_accuracy.caption(study).startswith(f"{said}. ")
 
 
 def test_methods_are_in_the_order_of_their_means():
@@ -108,6 +119,30 @@ def test_one_image_a_segment():
     assert not np.array_equal(shown[0], shown[1])
 
 
+def test_images_do_not_overlap_and_the_caption_tells_whose_they_are():
+    study = stores.image_study()
+    ((name, store),) = study.streams.items()
+    shift = np.zeros_like(store["shift"].values)
+    shift[:, [5, 6, 7]] = True
+    uneven = dataclasses.replace(
+        study, streams={name: store.assign(shift=(store["shift"].dims, shift))}
+    )
+    figure = relative_accuracy.figure_style.figure(3.0, "")
+    axes = figure.subplots()
+    axes.set_xlim(-0.5, shift.shape[1] - 0.5)
+    relative_accuracy._draw_images(axes, uneven, name)
+    figure.draw_without_rendering()
+    boxes = sorted((one.get_position().x0, one.get_position().x1) for one in axes.child_axes)
+    assert len(boxes) == 4
+    assert all(right <= left for (_, right), (left, _) in pairwise(boxes))
+    assert "images: segments of the first seed." in relative_accuracy.caption(study)
+
+
+def test_the_caption_speaks_of_grey_lines_only_where_there_are_any():
+    assert "grey: the others" not in relative_accuracy.caption(stores.image_study())
+    assert "grey: the others." in relative_accuracy.caption(wide_study())
+
+
 def test_without_a_learner_that_infers_shifts_there_is_no_strip():
     study = stores.image_study(("vcl", "lp"))
     titles = [axes.get_title(loc="left") for axes in relative_accuracy.draw(study).get_axes()]
@@ -135,3 +170,63 @@ def test_a_baseline_whose_runs_all_failed_is_named():
     study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
     with pytest.raises(UserError, match="every run of vcl on images failed"):
         relative_accuracy.draw(study)
+
+
+def two_streams(failed):
+    """Return a study of two streams with detectors a, b and c, of which some fail, and vcl.
+
+    failed: the detectors whose runs fail, by stream.
+    """
+    tree, cubes, streams = {}, [], {}
+    for name, without in failed.items():
+        stream = stores.image_stream()
+        spec = json.loads(stream.attrs["spec"]) | {"stream": name}
+        stream = stream.assign_attrs(spec=json.dumps(spec))
+        runs = [stores.image_run(stream, "vcl", 0.8)]
+        for number, one in enumerate("abc"):
+            status = ["failed: x"] * 3 if one in without else None
+            accuracy = 0.7 + 0.01 * number
+            runs.append(stores.image_run(stream, one, accuracy, decides=True, status=status))
+        alone = stores.study(name, stream, stores.IMAGE_METRICS, runs)
+        tree |= {key: each for key, each in alone.scores.items() if key.startswith("runs")}
+        cubes.append(alone.cube)
+        streams[name] = stream
+    tree["scores"] = xr.concat(cubes, "stream")
+    return dataclasses.replace(alone, scores=tree, streams=streams)
+
+
+def test_a_detector_that_failed_keeps_an_empty_row_of_its_own():
+    figure = relative_accuracy.draw(two_streams({"one": "", "two": "a", "three": "abc"}))
+    strips = [axes for axes in figure.get_axes() if "inferred" in axes.get_title(loc="left")]
+    found = flags_of_task_3()
+    for strip, empty in zip(strips, ([], [0], [0, 1, 2]), strict=True):
+        (image,) = strip.get_images()
+        assert [label.get_text() for label in strip.get_yticklabels()] == ["a", "b", "c"]
+        assert image.get_extent() == [-0.5, 8.5, 2.5, -0.5]
+        drawn = image.get_array().filled(np.nan)
+        expected = [np.full(9, np.nan) if row in empty else found for row in range(3)]
+        np.testing.assert_array_equal(drawn, expected)
+        assert [text.get_position()[1] for text in strip.texts] == empty
+        assert {text.get_text() for text in strip.texts} <= {"no decisions"}
+
+
+def flags_of_task_3():
+    return stores.flags(3).astype(float)
+
+
+def test_a_detector_that_failed_on_the_first_stream_is_shown_on_the_others():
+    study = two_streams({"one": "abc", "two": "c"})
+    assert relative_accuracy._detecting_learners(study) == ["a", "b"]
+    assert "strip below" in relative_accuracy.caption(study)
+
+
+@pytest.mark.parametrize("others", [("lp",), ()], ids=["failed", "none"])
+def test_a_baseline_without_others_that_ran_is_drawn_alone(others):
+    stream = stores.image_stream()
+    runs = [stores.image_run(stream, "vcl", 0.8)]
+    runs += [stores.image_run(stream, one, 0.7, status=["failed: x"] * 3) for one in others]
+    study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
+    panel = axes_with(relative_accuracy.draw(study), "by task")
+    named = [text.get_text() for text in panel.texts if text.get_position()[0] > 1]
+    assert named == ["vcl"]
+    assert relative_accuracy.caption(study).startswith("images: no other method has a run")

@@ -16,6 +16,7 @@ from shiftbench.evaluation.artefacts import drift_width, kinds_of_shift, recall_
 from shiftbench.evaluation.metrics import drifts
 from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from tests.evaluation.artefacts import paired
 from tests.evaluation.scoring import stores
 
 SEEDS = 6
@@ -96,14 +97,30 @@ def gaining(values, learner):
     return points.mean(), low <= 0 <= high
 
 
-def test_the_title_says_who_gains_most_and_whether_its_interval_holds_0(recurring):
+def test_the_title_says_who_gains_most_and_whether_significantly(recurring):
     results, values = recurring
     means = {name: gaining(values, name)[0] for name in LEARNERS}
     assert max(means, key=means.get) == "vcl"
-    said = "again: vcl gains most from a distribution that comes back, 10.0 points"
+    said = (
+        "again: vcl gains most from a distribution that comes back, 10.0 points;"
+        " no other is significantly worse"
+    )
+    gains = 100 * (values[0, :, 0] - values[1, :, 0])
+    assert not paired.worse(gains[1], gains[:1]).any()
     (block,) = recall_gain.draw(results).subfigs
     assert block.get_suptitle() == recall_gain.message(results, "again", "fresh") == said
     assert recall_gain.caption(results).startswith(f"{said}. Accuracy on")
+    values = values.copy()
+    values[0, 0, 0] = values[1, 0, 0] + [0.01, 0.02, 0.03] * 2  # 0.1 - 0.02: t = 22
+    worse = study(results.streams, ["return_accuracy"], values)
+    assert recall_gain.message(worse, "again", "fresh") == (
+        "again: vcl gains most from a distribution that comes back, 10.0 points;"
+        " the other is significantly worse"
+    )
+
+
+def test_the_title_without_a_gain_says_whether_the_interval_of_the_loss_holds_0(recurring):
+    results, values = recurring
     mean, uncertain = gaining(values, "vgs")
     assert uncertain and mean < 0
     alone = dataclasses.replace(results, bounds=["vcl"])
@@ -138,6 +155,37 @@ def gain_study(recurring, *gains):
 def test_the_title_fits_ties_losses_and_failed_methods(recurring, gains, said):
     results = gain_study(recurring, *gains)
     assert recall_gain.message(results, "again", "fresh") == f"again: {said}"
+
+
+def pairs_of(order, **settings):
+    """Return a study of these streams, in this order, without scores."""
+    streams = {}
+    for name in order:
+        schedule = "recurring-twin" if name.endswith("-twin") else "recurring"
+        own = COMING | settings[name[0]]
+        streams[name] = stream(name, "transformed-images", schedule=schedule, **own)
+    values = np.full((len(order), 2, 1, SEEDS), 0.5)
+    return study(streams, ["return_accuracy"], values)
+
+
+@pytest.mark.parametrize(
+    "of_b",
+    [{"concepts": 3}, {"tasks": 15}, {"drift_mode": "morph"}],
+    ids=["other concepts", "other tasks", "the same truth"],
+)
+@pytest.mark.parametrize("order", [("a", "b", "b-twin", "a-twin"), ("b-twin", "a", "b", "a-twin")])
+def test_a_twin_is_known_by_what_it_stands_for(order, of_b):
+    results = pairs_of(order, a={}, b=of_b)
+    assert recall_gain.twins(results) == [("a", "a-twin"), ("b", "b-twin")]
+
+
+def test_a_twin_of_none_or_of_several_streams_is_refused():
+    other = pairs_of(["a", "b-twin"], a={}, b={"concepts": 3})
+    with pytest.raises(UserError, match="whether b-twin is the twin of a: its `stands_for`"):
+        recall_gain.draw(other)
+    same = pairs_of(["a", "b", "a-twin", "b-twin"], a={}, b={})
+    with pytest.raises(UserError, match="whether a-twin is the twin of a or b: "):
+        recall_gain.draw(same)
 
 
 def test_streams_without_a_twin_are_refused(recurring):
@@ -178,6 +226,13 @@ def test_a_panel_for_each_metric_and_a_line_for_each_method_and_mode(widths):
     assert [axes.get_ylabel() for axes in panels] == ["%", "alarms", "%"]
     assert [tick.get_text() for tick in panels[0].get_xticklabels()] == ["0", "2"]
     assert "0: at once" in drift_width.caption(results)
+
+
+def test_points_seem_to_lie_at_their_level(widths):
+    for axes in drift_width.draw(widths[0]).get_axes():
+        places = np.array([bars.lines[0].get_xdata() for bars in axes.containers])
+        assert np.abs(places - [0, 1]).max() < 0.12
+        assert axes.get_xticks().tolist() == [0, 1]
 
 
 def test_other_axes_are_refused(widths):

@@ -87,6 +87,16 @@ def test_each_learner_with_run_lengths_has_a_panel_with_its_numbers(study, runs)
     assert panels[-1].get_xlabel() == "year" and panels[-1].get_xlim() == (1871, 1971)
 
 
+def test_the_title_counts_the_changes(study, nile):
+    (block,) = segmentation.draw(study).subfigs
+    said = "nile: standard and robust infer 1 change; there is 1 accepted"
+    assert block.get_suptitle() == said
+    assert segmentation.caption(study).startswith(f"{said}. ")
+    without = nile.assign(shift=np.logical_and(nile["shift"], False))
+    changed = dataclasses.replace(study, streams={"nile": without})
+    assert "there is" not in segmentation.caption(changed)
+
+
 def test_an_event_is_a_line_with_its_words(nile, runs):
     event = np.arange(100) == 50
     store = nile.assign(event=("task", event, {"long_name": "the dam opens"}))
@@ -247,6 +257,14 @@ def test_each_stream_has_its_block(nile):
     assert [marks(panel) for panel in panels] == [[], [1899], [], [1904]]
 
 
+def test_more_than_nine_methods_have_a_letter_each(nile):
+    own = [sure(nile, 28, name=f"m{number}") for number in range(11)]
+    panels = segmentation.draw(stores.study("nile", nile, METRICS, own)).get_axes()
+    titles = [panel.get_title(loc="left") for panel in panels]
+    letters = [title.split("{")[-1].split("}")[0] for title in titles]
+    assert letters == list("abcdefghijkl")
+
+
 def test_without_run_lengths_there_is_no_figure(nile, runs):
     study = stores.study("nile", nile, METRICS[:1], [runs["no-run-lengths"]])
     with pytest.raises(UserError, match="needs a learner inside run-length"):
@@ -305,7 +323,11 @@ def test_a_learner_whose_runs_all_failed_is_left_out_of_the_figure(nile, runs):
 
 def test_the_caption_tells_only_of_marks_that_are_drawn(study, nile):
     told = segmentation.caption(study)
-    assert "dotted: true" in told and "dashed" not in told and "all of them thin" not in told
+    assert (
+        "dotted: accepted changes" in told
+        and "dashed" not in told
+        and "all of them thin" not in told
+    )
     without = nile.assign(shift=np.logical_and(nile["shift"], False))
     changed = dataclasses.replace(study, streams={"nile": without})
     assert "dotted" not in segmentation.caption(changed)

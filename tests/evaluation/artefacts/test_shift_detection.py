@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.artefacts import shift_detection
+from shiftbench.evaluation.artefacts import alarm_curves, shift_detection
 from shiftbench.evaluation.scoring import shift_probabilities
 from tests.evaluation.scoring import stores
 
@@ -95,3 +98,46 @@ def test_the_title_says_who_finds_most_and_who_raises_the_fewest_alarms(study):
     assert f"most true shifts, {100 * max(shares):.0f} %" in said
     assert f"{min(one.alarms.mean() for one in detectors):.2f}" in said
     assert shift_detection.caption(study).startswith(said)
+
+
+def test_a_shift_that_not_all_seeds_have_is_labelled_with_their_number(study, monkeypatch):
+    monkeypatch.setattr(shift_detection, "LABELLED", 99)
+    shifts = axes_with(shift_detection.draw(study), "share of seeds")
+    (detector, *_) = shift_detection._detectors_of(study, "toy-step")
+    numbers = [len(delays) for delays in detector.delays]
+    labels = [label.get_text() for label in shifts.get_xticklabels()]
+    assert len(labels) == max(numbers)
+    for k, label in enumerate(labels):
+        seeds = sum(number > k for number in numbers)
+        whole = f"{k + 1}" if seeds == len(numbers) else f"{k + 1}\n{seeds} of {len(numbers)} seeds"
+        assert label == whole
+
+
+def test_the_caption_counts_methods_in_colour_only_beside_grey_ones(study):
+    assert "In colour" not in shift_detection.caption(study)
+
+
+def without_shifts(study, *names):
+    """Return the study on streams of these names: "changing" has shifts, others have none."""
+    ((first, store),) = study.streams.items()
+    steady = store.assign(shift=store["shift"] & False).assign_attrs(store.attrs)
+    tree = {"scores": xr.concat([study.cube] * len(names), "stream").assign_coords(stream=[*names])}
+    for learner in study.learners:
+        tree |= {f"runs/{name}/{learner}": study.run(first, learner) for name in names}
+    streams = {name: store if name == "changing" else steady for name in names}
+    return dataclasses.replace(study, scores=tree, streams=streams)
+
+
+def test_a_stream_without_shifts_is_left_out(study):
+    two = without_shifts(study, "steady", "changing")
+    figure = shift_detection.draw(two)
+    (block,) = figure.subfigs
+    assert block.get_suptitle().startswith("changing: ")
+    caption = shift_detection.caption(two)
+    assert "steady" not in caption and " on changing" not in caption
+
+
+@pytest.mark.parametrize("module", [shift_detection, alarm_curves])
+def test_a_study_without_a_stream_with_shifts_is_refused(study, module):
+    with pytest.raises(UserError, match="needs a stream with shifts; add it"):
+        module.draw(without_shifts(study, "steady"))

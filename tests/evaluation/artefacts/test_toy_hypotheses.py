@@ -59,6 +59,23 @@ def test_the_caption_names_seed_step_and_coverage(study):
     assert "4 of 4 runs per learner" in caption
 
 
+def test_the_title_says_who_was_behind_and_what_beams_find(study):
+    said = toy_hypotheses.message(study)
+    assert toy_hypotheses.draw(study).get_suptitle() == said
+    assert toy_hypotheses.caption(study).startswith(f"{said}. ")
+    scores = {name: study.score("toy-step", name, "jump_f1").mean() for name in study.learners}
+    best = f"{100 * max(scores.values()):.1f} %"
+    assert f"K = 2, {best}" in said or f"to {best} (K = 2)" in said
+    assert "(seed " in said or said.startswith("In no seed")
+
+
+def test_shares_are_drawn_in_percent(study):
+    panels = {axes.get_ylabel(): axes for axes in toy_hypotheses.draw(study).get_axes()}
+    drawn = panels[toy_hypotheses.LABELS["jump_f1"]].containers[0].lines[0].get_ydata()
+    scores = [100 * study.score("toy-step", name, "jump_f1").mean() for name in study.learners]
+    assert drawn[0] == pytest.approx(scores[0])
+
+
 def test_missing_metrics_are_left_out_and_named():
     stream = stores.toy_stream(2)
     run = stores.toy_run(stream, "vbs-k2", 2, size=2)

@@ -45,6 +45,17 @@ def test_labels_say_tasks_scale_rotation_and_shift():
     assert np.allclose(numbers, [scale, rotation, shift], atol=[0.005, 0.5, 0.005])
 
 
+def test_the_title_says_how_strong_the_maps_are():
+    study = stores.image_study()
+    ((name, store),) = study.streams.items()
+    (block,) = transformed_examples.draw(study).subfigs
+    said = block.get_suptitle()
+    scale, shift = (store[each].values[0, :3] for each in ("scale", "translation"))
+    assert said.startswith(f"{name}: the maps of the first 3 segments scale by {scale.min():.2f}")
+    assert said.endswith(f"shift by up to {100 * np.abs(shift).max():.0f} %")
+    assert transformed_examples.caption(study).startswith(f"{said}. ")
+
+
 def test_colours_stay_colours():
     store = stores.image_stream()
     grey = store["images"]

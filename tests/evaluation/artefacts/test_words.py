@@ -60,6 +60,23 @@ def test_the_words_that_moved_are_drawn_where_none_are_named():
     assert titles & {str(stream()["word"].values[word]) for _, word in PLANTED}
 
 
+def test_the_title_names_the_word_that_moves_farthest():
+    said = word_trajectories.message(study())
+    drawn = word_trajectories.draw(study())
+    assert drawn.get_suptitle() == said
+    assert word_trajectories.caption(study()).startswith(f"{said}. ")
+    first = next(axes for axes in drawn.get_axes() if axes.get_title("left"))
+    assert f" of 6 words {first.get_title('left')} moves farthest, in " in said
+
+
+def test_ticks_are_periods_and_columns_have_headings():
+    axes = word_trajectories.draw(study()).get_axes()
+    last = word_trajectories._edges(stream())[-2]
+    assert all(max(each.get_xticks()) <= last for each in axes if each.get_title("left"))
+    texts = [text.get_text() for each in axes for text in each.texts]
+    assert [texts.count(heading) for heading in word_trajectories.HEADINGS] == [1, 1]
+
+
 def test_a_word_that_is_not_in_the_vocabulary_is_named():
     with pytest.raises(UserError, match="'aardvark' of its `words` is not in the vocabulary"):
         word_trajectories.draw(study(("aardvark",)))
@@ -276,10 +293,10 @@ def test_periods_of_several_years_have_both_in_their_name():
 
 def test_other_hypotheses_are_told_where_some_are_drawn(monkeypatch):
     monkeypatch.setattr(word_trajectories, "FAINTEST", 0.0)
-    (legend,) = word_trajectories.draw(study()).legends
+    (legend,) = word_trajectories.draw(study()).subfigs[0].legends
     assert "its other hypotheses" in [text.get_text() for text in legend.get_texts()]
     assert "thin lines: its others" in word_trajectories.caption(study())
     monkeypatch.setattr(word_trajectories, "FAINTEST", 1.1)
-    (legend,) = word_trajectories.draw(study()).legends
+    (legend,) = word_trajectories.draw(study()).subfigs[0].legends
     assert "its other hypotheses" not in [text.get_text() for text in legend.get_texts()]
     assert "thin lines" not in word_trajectories.caption(study())
