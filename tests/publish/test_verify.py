@@ -9,12 +9,14 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
+from shiftbench.evaluation.scoring import statistics
 from shiftbench.publish import result_files, study_copy, verify
 from shiftbench.publish.results_folder import ResultsFolder
 
@@ -131,6 +133,36 @@ def test_a_number_has_the_verdict_of_its_distance(results, capsys, column, value
     assert status(results, "--table") == verifying.VERIFIED[verdict]
     assert "nile/a/f1" in capsys.readouterr().out
     assert status(published(results), str(results)) != 0
+
+
+def row(scores: list[float]) -> pd.Series:
+    """Return the row of a summary of these scores."""
+    mean, sd, low, high, n = statistics.interval(np.array(scores))
+    numbers = {"mean": mean, "sd": sd, "ci_low": low, "ci_high": high, "n": n}
+    return pd.Series(numbers | {"published": None, "status": "all"})
+
+
+def test_rounding_of_a_0_is_no_difference() -> None:
+    assert verify.of_pair(0.0, 1e-17) == verify.of_pair(-1e-17, 1e-17) == "rounding"
+    assert verify.of_pair(0.0, 1e-9) == "different"
+    equal, apart = row([0.1] * 3), row([0.1, 0.1, np.nextafter(0.1, 1)])
+    assert equal["sd"] != apart["sd"]
+    assert verify._of_rows(equal, apart) == verify._of_rows(apart, equal) == "rounding"
+
+
+@pytest.mark.parametrize("column", ["sd", "ci_low", "ci_high"])
+def test_spreads_are_judged_beside_the_mean_and_its_ends(column: str) -> None:
+    reference = row([1e6, 1e6 + 1, 1e6 + 2])
+    reference[column] = 1.0
+    for by, verdict in ((5.0, "rounding"), (20.0, "different")):
+        ours = reference.copy()
+        ours[column] += by
+        assert verify._of_rows(ours, reference) == verdict
+
+
+def test_an_infinite_score_is_not_near_a_number() -> None:
+    assert verify.of_pair(np.inf, np.inf) == "identical"
+    assert verify.of_pair(np.inf, 1.0) == verify.of_pair(-np.inf, np.inf) == "different"
 
 
 def test_a_figure_of_other_numbers_has_their_verdict(results: Path) -> None:

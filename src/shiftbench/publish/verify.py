@@ -3,18 +3,22 @@
 Each of our numbers is compared with the reference's:
 
     identical     the same bits
-    rounding      relative difference below ROUNDING: other instructions, threads, GPUs
+    rounding      apart by less than ROUNDING: other instructions, threads, GPUs
     interval      the mean lies in the reference's 95 % interval over seeds
     different     none of these, or its context (seeds, coverage, the paper's number) differs
 
 A figure or table has the worst verdict of the numbers of its study, but is different if it differs
 while all numbers are identical. A file that was changed after it was written is different.
+
+Two numbers are apart relative to the larger one; standard deviations and ends of intervals, which
+are sums of larger numbers, relative to mean and ends.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import tarfile
 import tempfile
@@ -27,7 +31,7 @@ import pandas as pd
 
 from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import summary_files, tidy_files
+from shiftbench.evaluation.scoring import summary_files, tidy_files, units
 from shiftbench.publish import result_files
 from shiftbench.publish.results_folder import ResultsFolder
 
@@ -189,7 +193,8 @@ def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
     if not ours[FACTS].equals(reference[FACTS]):
         return "different"
     of_mean = of_pair(ours["mean"], reference["mean"])
-    of_spreads = [of_pair(ours[name], reference[name]) for name in SPREADS]
+    scale = _scale(ours, reference)
+    of_spreads = [of_pair(ours[name], reference[name], scale) for name in SPREADS]
     both = max([of_mean, *of_spreads], key=VERDICTS.index)
     if both != "different":
         return both
@@ -197,11 +202,21 @@ def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
     return "interval" if of_mean != "identical" and inside else "different"
 
 
-def of_pair(ours: float, reference: float) -> str:
-    """Return the verdict on two numbers: identical, rounding or different."""
+def _scale(*rows: pd.Series) -> float:
+    """Return the largest size of the means and ends of rows of a summary."""
+    numbers = [abs(float(row[name])) for row in rows for name in ("mean", "ci_low", "ci_high")]
+    return max(filter(math.isfinite, numbers), default=0.0)
+
+
+def of_pair(ours: float, reference: float, scale: float = 0.0) -> str:
+    """Return the verdict on two numbers: identical, rounding or different.
+
+    scale: size of the numbers that they were computed from, if those are larger.
+    """
     if ours == reference or (pd.isna(ours) and pd.isna(reference)):
         return "identical"
-    close = abs(ours - reference) <= ROUNDING * max(abs(ours), abs(reference))
+    floor = max(ROUNDING * scale, units.ROUNDING)
+    close = math.isclose(ours, reference, rel_tol=ROUNDING, abs_tol=floor)
     return "rounding" if close else "different"
 
 
