@@ -91,6 +91,15 @@ def test_changed_arrays_are_refused(saved) -> None:
         refused(m, path, those, meta, message)
 
 
+def test_a_file_that_points_before_its_first_byte_is_refused(saved) -> None:
+    m, path, *_ = saved
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1  # the highest byte of the place of the list of entries
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="is damaged, or not what `save` wrote"):
+        m.load(path)
+
+
 def test_a_fresh_method_goes_back_to_its_first_row(tmp_path) -> None:
     m = sb.method("vbs-linear")
     m.save(tmp_path / "m.npz")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +17,7 @@ from shiftbench.config import form_errors
 from shiftbench.core.interface import State
 from shiftbench.data.store import checkpoint
 
-DAMAGED = (
-    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError, AttributeError,
-    RuntimeError, OverflowError, MemoryError,
-)  # fmt: skip
+DAMAGED = (*checkpoint.DAMAGED, AttributeError, MemoryError)
 """Errors of a file that is damaged, or whose parts do not go together."""
 Word = str | bool | int | float
 Number = Annotated[int, Field(ge=0)]

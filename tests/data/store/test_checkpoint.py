@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -64,6 +66,32 @@ def test_damaged_newest_falls_back_and_gives_its_place_free(tmp_path, damage):
     checkpoint.save(tmp_path, arrays(3), {"task": 3, "elapsed": 0.1 * 3})
     assert len(list(tmp_path.iterdir())) == 2
     assert_step(checkpoint.load(tmp_path), 3)
+
+
+@pytest.mark.parametrize("mask", [0x01, 0xFF])
+def test_a_change_of_any_byte_costs_one_step_at_most(tmp_path, mask):
+    for step in range(2):
+        checkpoint.save(tmp_path, {"w": np.arange(3.0) + step, "v": np.ones(2)}, {"task": step})
+    newest = tmp_path / "00000001.npz"
+    whole = newest.read_bytes()
+    for place in range(len(whole)):
+        newest.write_bytes(whole[:place] + bytes([whole[place] ^ mask]) + whole[place + 1 :])
+        values, meta = checkpoint.load(tmp_path)
+        assert newest.exists() == (meta["task"] == 1), "a damaged one is deleted"
+        np.testing.assert_equal(values, {"w": np.arange(3.0) + meta["task"], "v": np.ones(2)})
+
+
+def test_a_fault_of_the_disk_is_no_damage(tmp_path, monkeypatch):
+    save_steps(tmp_path, 2)
+
+    def failing(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile, "ZipFile", failing)
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            checkpoint.load(tmp_path)
+    assert_step(checkpoint.load(tmp_path), 1)
 
 
 def test_all_damaged_is_nothing_saved(tmp_path):

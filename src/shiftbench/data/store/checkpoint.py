@@ -6,6 +6,7 @@ a damaged file costs one step back and no more. The format is NumPy's .npz witho
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -19,6 +20,11 @@ from typing import IO, Any
 import numpy as np
 
 GENERATIONS = 2
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError, RuntimeError,
+    OverflowError,
+)  # fmt: skip
+"""Errors of `read` for a damaged file; NotImplementedError is a RuntimeError."""
 _META = "meta.json"
 _log = logging.getLogger(__name__)
 
@@ -53,7 +59,7 @@ def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     for path in _generations(folder):
         try:
             return read(path)
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
+        except DAMAGED as error:
             _log.warning("checkpoint %s is damaged (%s): an older one is tried", path, error)
             path.unlink()
     return None
@@ -87,17 +93,27 @@ def write(
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and meta data of a file. BadZipFile and the like if it is damaged."""
-    with zipfile.ZipFile(path) as archive:
-        meta = json.loads(archive.read(_META))
-        arrays = {}
-        for name in archive.namelist():
-            if name != _META:
-                with archive.open(name) as entry:
-                    array = np.lib.format.read_array(entry, allow_pickle=False)
-                    entry.read()  # to the end of the entry, where its checksum is compared
-                arrays[name.removesuffix(".npy")] = array
-    return arrays, meta
+    """Return arrays and meta data of a file. One of DAMAGED if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _arrays(archive), json.loads(archive.read(_META))
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a fault of the disk, not of the content
+            raise
+        raise zipfile.BadZipFile(str(error)) from error  # it points to before its first byte
+
+
+def _arrays(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
+    arrays = {}
+    for entry in archive.infolist():
+        if entry.comment:  # `write` makes none: a wrong length, which hides the entries after it
+            raise zipfile.BadZipFile(f"{entry.filename} has a comment")
+        if entry.filename != _META:
+            with archive.open(entry) as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
+                file.read()  # to the end of the entry, where its checksum is compared
+            arrays[entry.filename.removesuffix(".npy")] = array
+    return arrays
 
 
 def _sync(folder: Path) -> None:
