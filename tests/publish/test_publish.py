@@ -112,3 +112,26 @@ def test_costs_are_replaced_once_they_are_of_other_runs(made: Path, tmp_path: Pa
     first.assign(cpu=1.0, alike="older settings").to_csv(table, index=False)
     assert study_copy.publish(results, tmp_path / "small")["toy"] == "unchanged"
     assert pd.read_csv(table).equals(first)
+
+
+def test_costs_are_copied_with_published_results(made: Path, tmp_path: Path) -> None:
+    results = ResultsFolder(made / "results/small", config_file.load(made / "config/small.yaml"))
+    study_copy.publish(results, tmp_path / "small")
+    first, copy = (tmp_path / name / "studies/toy/costs.csv" for name in ("small", "copy"))
+    for said in ("published", "unchanged"):
+        done = study_copy.publish(ResultsFolder(tmp_path / "small"), tmp_path / "copy")
+        assert done["toy"] == said
+        assert copy.read_bytes() == first.read_bytes()
+        copy.unlink()
+
+
+def test_costs_of_the_same_runs_stay_where_a_study_is_published_again(
+    made: Path, tmp_path: Path
+) -> None:
+    results = ResultsFolder(made / "results/small", config_file.load(made / "config/small.yaml"))
+    study_copy.publish(results, tmp_path / "small")
+    place = tmp_path / "small/studies/toy"
+    pd.read_csv(place / "costs.csv").assign(cpu=1.0).to_csv(place / "costs.csv", index=False)
+    (place / "summary.csv").write_text("older scores")
+    assert study_copy.publish(results, tmp_path / "small")["toy"] == "published"
+    assert (pd.read_csv(place / "costs.csv")["cpu"] == 1.0).all()

@@ -9,7 +9,6 @@ SHA256SUMS lists their checksums. Equal input gives equal bytes.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,12 +87,11 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         atomic_files.write(
             new / result_files.CHECKSUMS, result_files.checksums(crate_files.contents(new))
         )
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(new, target)
+        scratch.replace(target, new)
 
 
 def _refuse_other_folder(target: Path) -> None:
-    """Raise UserError if a folder, which will be deleted, is more than a crate."""
+    """Raise UserError if a folder, which will be replaced, is more than a crate."""
     if not target.exists() or not any(target.iterdir()):
         return
     if not (target / crate_metadata.NAME).exists():

@@ -16,6 +16,7 @@ from typing import Any
 from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
+from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.forecast import records
 from shiftbench.publish import result_files, source_data
@@ -132,16 +133,16 @@ def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) 
     files |= result_files.source_data(result_files.study_folder(results.folder, study))
     place = result_files.study_folder(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
-        new = Path(scratch, study)
+    with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as folder:
+        new = Path(folder, study)
         for name, path in files.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
         (new / result_files.CHECKSUMS).write_text(result_files.checksums(files), encoding="utf-8")
         _write_provenance(results, study, code, new / PROVENANCE)
-        if place.exists():
-            place.rename(Path(scratch, "old"))
-        new.rename(place)
+        if (place / records.TABLE).exists():
+            shutil.copyfile(place / records.TABLE, new / records.TABLE)
+        scratch.replace(place, new)
 
 
 def _write_source(results: Path, study: str, target: Path) -> str:
@@ -157,10 +158,13 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
     """Write the cost of each run, from which `plan` estimates.
 
+    They are those of the runs or, where the results are published ones, those published with them.
     Costs published earlier stay if they are of the same kinds of runs (see `records.alike`).
     """
     kinds = (result_files.RUNS, result_files.WARM_UPS)
     costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))
+    table = result_files.study_folder(results.folder, study) / records.TABLE
+    costs = costs or list(records.of_table(table))
     kinds_of_runs, known = (
         {one.alike for one in each} for each in (costs, records.of_table(target))
     )

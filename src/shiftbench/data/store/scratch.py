@@ -1,4 +1,4 @@
-"""Scratch folders beside output files, which the next attempt removes if a job was killed."""
+"""Scratch folders beside outputs, which the next attempt removes if a job was killed."""
 
 from __future__ import annotations
 
@@ -22,3 +22,20 @@ def beside(output: Path, purpose: str = "new") -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def replace(folder: Path, new: Path) -> None:
+    """Put a new folder, which lies in a scratch folder, in the place of another, if there is one.
+
+    The old one is in the scratch folder afterwards; where the new one cannot be put in its place,
+    it is put back.
+    """
+    old = new.with_name(f"{new.name}.old")
+    try:
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
