@@ -16,7 +16,7 @@ from shiftbench.evaluation.scoring import ranking, statistics
 from shiftbench.publish.leaderboard_entries import Conditions, Entry
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteResults, SiteStudy
-from shiftbench.publish.site.standings import BOUND, Standings
+from shiftbench.publish.site.standings import BOUND, Standings, ranks_of
 
 OURS = ""
 """Where a method is from that is this site's own."""
@@ -26,12 +26,12 @@ class Line(NamedTuple):
     """A row of a board: a method on a stream.
 
     source: the crate of an entry, empty for our methods. rank: 0 without one; reason: why.
-    trials: of settings. seeds: with a score.
+    Equal means share the mean of their ranks. trials: of settings. seeds: with a score.
     """
 
     source: str
     label: str
-    rank: int
+    rank: float
     reason: str
     number: str
     mean: float
@@ -109,10 +109,9 @@ def _board(
     ]
     sign = -1 if ranking.higher_is_better(metric) else 1
     lines.sort(key=lambda line: (line.reason != "", np.nan_to_num(sign * line.mean, nan=np.inf)))
-    ranked = [
-        line if line.reason else line._replace(rank=rank) for rank, line in enumerate(lines, 1)
-    ]
-    return StreamBoard(study, stream, metric, ranked)
+    ranks = ranks_of([line.mean for line in lines if not line.reason], metric)
+    ranked = [line._replace(rank=rank) for line, rank in zip(lines, ranks, strict=False)]
+    return StreamBoard(study, stream, metric, [*ranked, *lines[len(ranked) :]])
 
 
 def _line(

@@ -94,7 +94,7 @@ def _connected(
 def _cell(study: SiteStudy, learners: list[str], standings: Standings) -> MatrixCell:
     of_learners = {name: standings.of_learner(name) for name in learners}
     # A learner without a rank comes last.
-    best = min(learners, key=lambda name: (np.isnan(of_learners[name].rank), of_learners[name]))
+    best = min(learners, key=lambda name: np.nan_to_num(of_learners[name].rank, nan=np.inf))
     coverage = _coverage(study, best, standings)
     return MatrixCell(study, best, of_learners[best], coverage, len(learners) - 1)
 

@@ -6,10 +6,11 @@ Learners whose method is a bound (it is given what others are not) are shown but
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import Library
@@ -27,6 +28,7 @@ UNKNOWN, BOUND = "not compared", "bound"
 class Standing(NamedTuple):
     """Standing of a learner: mean rank over streams, number of ranks, and state.
 
+    Learners with equal means on a stream share the mean of their ranks.
     state, by the paired comparisons with the best over seeds: TIED where the difference is not
     significant and more likely than not of no practical importance (`ranking.region`), UNCLEAR
     where it is not significant but may be large, BEHIND where it is significant; or BOUND.
@@ -65,7 +67,8 @@ class Standings(NamedTuple):
         having = [cell for cell in self.cells.values() if learner in cell.scores]
         if not having:
             return Standing(np.nan, 0, UNKNOWN)
-        ranks = [list(cell.scores).index(learner) + 1 for cell in having]
+        assert self.metric is not None
+        ranks = [_ranks(cell, self.metric)[learner] for cell in having]
         most = max(len(cell.scores) for cell in having)
         return Standing(float(np.mean(ranks)), most, _state(learner, having))
 
@@ -103,6 +106,17 @@ def finding(study: SiteStudy, standings: Standings) -> str:
         notes.append(f"{listed(map(study.label, standings.bounds))} not ranked")
     note = "; ".join(notes)
     return f"{sentence}{f' ({note})' if note else ''}."
+
+
+def ranks_of(means: Sequence[float], metric: str) -> list[float]:
+    """Return the rank of each mean, 1 for the best; equal means share the mean of their ranks."""
+    sign = -1 if ranking.higher_is_better(metric) else 1
+    return rankdata(sign * np.array(means)).tolist()
+
+
+def _ranks(cell: StreamRanking, metric: str) -> dict[str, float]:
+    means = [float(np.nanmean(values)) for values in cell.scores.values()]
+    return dict(zip(cell.scores, ranks_of(means, metric), strict=True))
 
 
 def _on_one(study: SiteStudy, metric: str, cell: StreamRanking) -> str:
