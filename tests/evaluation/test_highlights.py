@@ -65,3 +65,10 @@ def test_a_grey_method_is_black_in_colour_and_a_light_name_is_darkened():
     _, yellow, blue = (np.array(text.get_color()) for text in axes.texts)
     assert (yellow < figure_style.COLOURS["yellow"]).all()
     assert blue == pytest.approx(figure_style.COLOURS["blue"])
+
+
+def test_a_darkened_pink_is_no_purple():
+    pink, purple = (
+        np.array(highlights.readable(figure_style.COLOURS[name])) for name in ("pink", "purple")
+    )
+    assert np.linalg.norm(pink - purple) > 0.25

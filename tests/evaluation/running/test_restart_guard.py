@@ -10,12 +10,16 @@ from shiftbench.evaluation.running import restart_guard
 
 def test_only_progress_counts(tmp_path: Path) -> None:
     assert not restart_guard.has_advanced(tmp_path)
-    for task, loops, advanced in [
-        (3, {}, True),
-        (3, {}, False),
-        (3, {"0": [2, 5]}, True),
-        (3, {"0": [2, 5]}, False),
-        (4, {}, True),
+    for task, loops, looks, advanced in [
+        (3, {}, 0, True),
+        (3, {}, 0, False),
+        (3, {"0": [2, 5]}, 0, True),
+        (3, {"0": [2, 5]}, 0, False),
+        (3, {}, 1, True),
+        (3, {}, 3, True),
+        (3, {}, 3, False),
+        (4, {}, 0, True),
     ]:
-        checkpoint.save(tmp_path, {}, {"next_task": task, "loops": loops, "cost": {"s": task}})
+        meta = {"next_task": task, "loops": loops, "looks": looks, "cost": {"s": task}}
+        checkpoint.save(tmp_path, {}, meta)
         assert restart_guard.has_advanced(tmp_path) == advanced

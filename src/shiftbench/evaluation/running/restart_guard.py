@@ -25,9 +25,12 @@ def has_advanced(scratch: Path) -> bool:
 
 
 def _position(scratch: Path) -> str:
-    """Return the next task, and epoch and step of its loops; empty before a checkpoint."""
+    """Return the next task, its looks, and epoch and step of its loops.
+
+    Empty before a checkpoint.
+    """
     saved = checkpoint.load(scratch)
     if saved is None:
         return ""
     _, meta = saved
-    return json.dumps([meta["next_task"], sorted(meta["loops"].items())])
+    return json.dumps([meta["next_task"], meta.get("looks", 0), sorted(meta["loops"].items())])
