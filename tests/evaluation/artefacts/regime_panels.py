@@ -1,0 +1,9 @@
+"""What the tests of regimes share: the axes of a small study, and the texts of a panel."""
+
+from __future__ import annotations
+
+SMALL = {"rows": [25, 400], "tasks_per_segment": [3, 6]}
+
+
+def texts(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
