@@ -27,7 +27,9 @@ studies:
       - er: {rehearsal.size: 7}
       - joint
 """
-SITUATION = "- {situation: New permutations, study: mine/one, metric: acc}\n"
+SITUATION = (
+    "- {situation: New permutations, study: mine/one, metric: acc, measured: accuracy at the end}\n"
+)
 SCORES = {
     "finetune": [0.5, 0.6, 0.5, 0.6],
     "ewc-online": [0.7, 0.8, 0.7, 0.9],
@@ -61,7 +63,10 @@ def ranked(checkout: Path, situations: str = SITUATION) -> which_method.Ranked:
 
 def test_methods_with_a_memory_have_a_line_of_their_own_and_bounds_none(checkout):
     found = ranked(checkout)
-    assert found.judged == "By `acc`, higher is better; 4 seeds; published settings, not tuned."
+    judged = (
+        "By accuracy at the end (`acc`), higher is better; 4 seeds; published settings, not tuned."
+    )
+    assert found.judged == judged
     without, with_memory = found.lines
     assert without.kept == "none"
     assert without.best == "EWC online: 77.5 %"
@@ -91,4 +96,4 @@ def test_a_single_seed_separates_nothing_and_is_said(checkout):
 
 def test_a_line_of_another_form_is_refused(checkout):
     with pytest.raises(UserError, match=r"(?s)situations\.yaml: .*metric"):
-        ranked(checkout, "- {situation: New permutations, study: mine/one}\n")
+        ranked(checkout, "- {situation: New permutations, study: mine/one, measured: accuracy}\n")

@@ -288,12 +288,12 @@ def test_a_paper_is_told_line_by_line_in_its_units(
     site: Path, documents: dict[Path, html.Element]
 ) -> None:
     first = documents[site / "papers/eschenhagen2019vogn.html"].one("main").text
-    assert "VOGN 93.6; SI 82.7" in first, "above SI, reproduced with all of the training"
+    assert "VOGN: 93.6 %; SI: 82.7 %" in first, "above SI, reproduced with all of the training"
     rows = documents[site / "papers/eschenhagen2019vogn-lines.html"].all("tr")
     told = {row.all("td")[-4].text: row for row in rows if row.all("td")}
-    ours = [row for text, row in told.items() if text.startswith("VOGN 93.6 [")]
+    ours = [row for text, row in told.items() if text.startswith("VOGN: 93.6 % [")]
     assert [cell.text for cell in ours[0].all("td")][-3:] == ["100 %", "3", "◆ unresolved"]
-    (little,) = [row for text, row in told.items() if text.startswith("VOGN 75.9 [")]
+    (little,) = [row for text, row in told.items() if text.startswith("VOGN: 75.9 % [")]
     assert little.all("td")[-4].attributes["class"] == "muted"
     assert "withheld" not in documents[site / "methods/vogn.html"].text
 

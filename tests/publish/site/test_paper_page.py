@@ -20,16 +20,18 @@ def test_an_interval_stands_beside_what_decides() -> None:
     value |= {"ours": 3.2784, "low": 2.86, "high": 3.76}
     share = {"scores": "A 0.6", "measured": "a", "ours": 0.825, "low": 0.7, "high": 0.9}
     large = {"ours": 1482.1, "low": 619.0, "high": 2340.4, "metric": "rmse"}
-    rows = [ROW, ROW | value, ROW | share, ROW | large]
+    of_three = {"scores": "A 0.9; B 0.8; C 0.7"}
+    rows = [ROW, ROW | value, ROW | share, ROW | large, ROW | of_three]
     table = pd.DataFrame(
         [row | {"verdict": "reproduced", "claim": i} for i, row in enumerate(rows)]
     )
     (place,) = paper_page.tables(table)
     assert [(one.ours, one.interval) for (one,) in place.lines] == [
-        ("A 0.9; B 0.8", "difference 0.1 [0.05, 0.15]"),
-        ("MFVI 3.278 [2.86, 3.76]; Radial 3.095", ""),
-        ("A 0.6", "share 0.825 [0.7, 0.9]"),
-        ("A 0.9; B 0.8", "difference 1,482 [619, 2,340]"),
+        ("A: 0.9; B: 0.8", "difference 0.1 [0.05, 0.15]"),
+        ("MFVI: 3.278 [2.86, 3.76]; Radial: 3.095", ""),
+        ("A: 0.6", "share 0.825 [0.7, 0.9]"),
+        ("A: 0.9; B: 0.8", "difference 1,482 [619, 2,340]"),
+        ("A: 0.9; B: 0.8; C: 0.7", "A - B: 0.1 [0.05, 0.15]"),
     ]
 
 
@@ -48,7 +50,7 @@ def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
     shown = [
         line.ours for table in paper_page.tables(own) for lines in table.lines for line in lines
     ]
-    assert any(text.startswith("DSM-BOCPD 0.9952") for text in shown), (
+    assert any(text.startswith("DSM-BOCPD: 0.9952") for text in shown), (
         "a paper that prints .907 has no percent"
     )
     own = ledger[ledger["paper"] == "Li et al. (2021)"]

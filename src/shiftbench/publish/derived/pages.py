@@ -116,8 +116,9 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
     heads = [kind.removeprefix("budget ") for kind in kinds]  # so that a line fits on a screen
     table = _table(["paper", *heads], lines)
     return (
-        f"{table}\n\nThe first number counts claims. The number in brackets counts comparisons: a"
-        " claim has one for each study and stream that can test it. Mixed: the comparisons of a"
+        f"{table}\n\nThe first number counts claims. The number in brackets counts comparisons,"
+        " including those of mixed claims: a claim has one for each study and stream that can test"
+        " it. Mixed: the comparisons of a"
         " claim disagree."
     )
 

@@ -38,15 +38,15 @@ SHORT_UNITS = ("%", "nats")
 class Situation(BaseModel):
     """A situation and the published scores that say what leads in it.
 
-    question: the column of the site's board that it fills, if it fills one; measured: the metric of
-    that column, in plain words.
+    question: the column of the site's board that it fills, if it fills one. measured: the metric,
+    in plain words.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     situation: str
     question: str = ""
-    measured: str = ""
+    measured: str
     study: str
     stream: str = "*"
     metric: str
@@ -117,7 +117,7 @@ def ranked(situation: Situation, study: Study, by_stream: Sequence[Scores]) -> R
     direction = "higher" if ranking.higher_is_better(row.metric) else "lower"
     seeds = len(next(iter(scores.values())))
     judged = (
-        f"By `{row.metric}`, {direction} is better;"
+        f"By {situation.measured} (`{row.metric}`), {direction} is better;"
         f" {seeds} {'seeds' if seeds > 1 else 'seed, so no test'};"
         f" {'tuned' if study.tuning else 'published settings, not tuned'}."
     )

@@ -108,7 +108,7 @@ def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
     scores = situations.scores(study, one.streams, entry.metric)
     scores = {name: values for name, values in scores.items() if name not in bounds}
     found = ranking.rank(entry.question, scores, entry.metric)
-    words = entry.measured or entry.metric.replace("_", " ")
+    words = entry.measured
     standings = Standings(entry.metric, {entry.question: found}, bounds)
     return Column(entry.question, study, one.streams, entry.metric, words, standings)
 

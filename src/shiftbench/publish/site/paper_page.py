@@ -162,7 +162,9 @@ def _deciding(row: dict[str, Any], of_fraction: bool) -> tuple[int | None, str]:
     scale = 100 if of_fraction or relative else 1
     mean, low, high = (_short(scale * float(row[name])) for name in ("ours", "low", "high"))
     if " - " in row["measured"]:
-        return None, f"difference {mean}{' %' if relative else ''} [{low}, {high}]"
+        of_two = row["scores"].count("; ") == 1
+        name = "difference" if of_two else f"{row['measured']}:"
+        return None, f"{name} {mean}{' %' if relative else ''} [{low}, {high}]"
     place = _place_of(float(row["ours"]), row["scores"])
     return place, f"[{low}, {high}]" if place is not None else f"share {mean} [{low}, {high}]"
 
@@ -180,12 +182,13 @@ def _short(value: float) -> str:
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
-    """Return "LABEL NUMBER" with the number in percent, if it is one and a fraction."""
+    """Return "LABEL NUMBER" as "LABEL: NUMBER", a fraction in percent; other words as they are."""
     label, _, number = part.rpartition(" ")
     try:
-        return f"{label} {100 * float(number):.1f}" if of_fraction else part
+        value = float(number)
     except ValueError:
         return part
+    return f"{label}: {100 * value:.1f} %" if of_fraction else f"{label}: {number}"
 
 
 def _in_percent(rows: pd.DataFrame) -> bool:
