@@ -85,6 +85,13 @@ def test_methods_that_seeds_do_not_separate_are_named(checkout):
     assert (without.best, without.tied, without.lead) == ("EWC online: 77.5 %", "Fine-tuning", "")
 
 
+def test_methods_are_counted_where_their_names_take_too_much_room():
+    long = "Kronecker, Page-Hinkley and a soft reset"
+    named = {"": [], long: [long], "A and B": ["A", "B"], "2 others": ["A", long]}
+    assert {which_method._named(labels) for labels in named.values()} == set(named)
+    assert which_method._named(["A", "B", "C"]) == "3 others"
+
+
 def test_a_single_seed_separates_nothing_and_is_said(checkout):
     path = checkout / "published/mine/studies/one/scores.csv"
     rows = pd.read_csv(path)

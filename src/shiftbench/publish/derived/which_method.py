@@ -29,8 +29,9 @@ from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scor
 HEAD = ["rows kept", "best", "not significantly worse", "ahead of", "cost"]
 MEMORY = "a memory of "
 """Beginning of the need of a memory, as `method_needs` writes it."""
-NAMED = 2
-"""The most tied methods that a line names; more are only counted."""
+NAMED, LONGEST = 2, 40
+"""The most tied methods that a line names, and the most characters of their names; others are only
+counted."""
 SHORT_UNITS = ("%", "nats")
 """Units that stand behind a number; others are too long."""
 
@@ -141,10 +142,18 @@ def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, li
     return Line(
         kept[0] if kept else "none",
         f"{label[best]}: {evidence.number(mean, row)}{_unit(row.metric)}",
-        listed(tied) if 0 < len(tied) <= NAMED else f"{len(tied)} others" if tied else "",
+        _named(tied),
         lead,
         method_costs.short(study.methods[best].method or ""),
     )
+
+
+def _named(labels: list[str]) -> str:
+    """Return the labels of tied methods in words, or their number."""
+    if len(labels) < 2:
+        return "".join(labels)
+    words = listed(labels)
+    return words if len(labels) <= NAMED and len(words) <= LONGEST else f"{len(labels)} others"
 
 
 def _unit(metric: str) -> str:
