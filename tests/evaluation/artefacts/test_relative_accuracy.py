@@ -90,6 +90,18 @@ def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
     assert relative_accuracy.caption(study).startswith(f"{said}. ")
 
 
+@pytest.mark.parametrize(("score", "verb"), [(0.6, "leads"), (0.9, "trails")])
+def test_a_single_other_method_is_not_counted(score, verb):
+    stream = stores.image_stream()
+    runs = [stores.image_run(stream, *of, n=4) for of in (("vcl", score), ("vogn", 0.8))]
+    study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
+    means = study.cube["score_by_task"].sel(metric="accuracy", stream="images").mean("task")
+    lead = 100 * float((means.sel(learner="vogn") - means.sel(learner="vcl")).mean())
+    assert abs(lead) > 5
+    said = f"images: vogn {verb} vcl by {abs(lead):.1f} points"
+    assert relative_accuracy.message(study, "images") == said
+
+
 def test_methods_are_in_the_order_of_their_means():
     panel = axes_with(relative_accuracy.draw(wide_study()), "mean over tasks")
     names = [label.get_text() for label in panel.get_yticklabels()]
