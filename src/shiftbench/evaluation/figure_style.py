@@ -176,6 +176,15 @@ def as_band(intervals: Iterable[Interval]) -> Band:
     return Band(*np.array([(each.mean, each.low, each.high) for each in intervals]).T)
 
 
+def divide_levels(axes: Axes, levels: int) -> None:
+    """Draw a faint line between the levels 0, 1, ... of a horizontal axis of categories.
+
+    Points beside each other then belong to a level, and not to numbers near it.
+    """
+    for level in range(levels - 1):
+        axes.axvline(level + 0.5, color="0.9", lw=0.8, zorder=0)
+
+
 def stream_title(stream: str, store: xr.Dataset) -> str:
     """Return a stream's name, with its title where that adds something."""
     text = store.attrs["title"]
@@ -250,15 +259,16 @@ def panel_per_stream(
     foot: str,
     basis: str,
     draw: Callable[[Axes, str], None],
+    legend: bool = True,
 ) -> Figure:
     """Return a figure with its message, a shared legend and one panel per stream.
 
     height: of a panel, in inches. foot, basis: see `figure`. draw: draws a stream, by name, into
-    its panel.
+    its panel. legend: false where lines have their names at their ends.
     """
     names = list(streams)
-    columns = min(COLUMNS, len(names))
-    rows = math.ceil(len(names) / columns)
+    rows = math.ceil(len(names) / COLUMNS)
+    columns = math.ceil(len(names) / rows)
     canvas = figure(height * rows + 0.3 + MESSAGE, foot, basis)
     below = below_message(canvas, message)
     panels = below.subplots(rows, columns, squeeze=False).ravel()
@@ -267,7 +277,8 @@ def panel_per_stream(
         set_title(panel, letter, name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    shared_legend(below, panels[0])
+    if legend:
+        shared_legend(below, panels[0])
     return canvas
 
 

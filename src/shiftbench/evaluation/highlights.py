@@ -148,9 +148,12 @@ def spread(places: np.ndarray, gap: float) -> np.ndarray:
 
 
 def readable(colour: Any) -> tuple[float, ...]:
-    """Return a colour that can be read on white: yellow and pink become darker."""
+    """Return a colour that can be read on white: yellow and pink become darker.
+
+    So much that pink does not look like the purple of others.
+    """
     rgb = np.array(to_rgb(colour))
-    return tuple(rgb * (0.75 if rgb @ LUMINANCE > 0.7 else 1.0))
+    return tuple(rgb * (0.6 if rgb @ LUMINANCE > 0.7 else 1.0))
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

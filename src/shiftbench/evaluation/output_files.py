@@ -1,4 +1,8 @@
-"""Write several files of one artefact together: all or none."""
+"""Write several files of one artefact together.
+
+If a writer fails, none of the files is replaced. Each is replaced at once, but one after the other:
+a process killed in between leaves new files beside old ones.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,24 @@
-"""Sentences on the methods with the best values, beside those that failed and bounds.
+"""Sentences on the methods with the best values, and on whether the seeds separate them.
 
-A bound sees more than the others; figures show bounds and do not rank them.
+Others are compared with the best one seed by seed, as in `scoring.ranking`. A bound sees more than
+the others; figures show bounds and do not rank them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from shiftbench.config.compatibility_words import listed
 from shiftbench.evaluation import highlights
+from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+
+Scores = Mapping[str, np.ndarray]
+"""Values [seed] of learners, NaN where a seed failed."""
 
 SAME = 1e-9
 """Relative difference up to which two values are equal; rounding errors make no leader."""
@@ -39,33 +45,70 @@ def largest(values: Mapping[str, float]) -> list[str]:
     ]
 
 
+def means(study: StudyResults, scores: Scores) -> dict[str, float]:
+    """Return the mean over seeds of learners that did not fail and are no bounds."""
+    return ranked(study, {name: statistics.interval(of).mean for name, of in scores.items()})
+
+
+def not_worse(scores: Scores, best: str, rest: Sequence[str], lower: bool = False) -> list[str]:
+    """Return those of the rest that are not significantly worse than the best one.
+
+    By the rule of `scoring.ranking`. lower: whether lower scores are better.
+    """
+    upwards = {name: (-1 if lower else 1) * scores[name] for name in (best, *rest)}
+    leads = ranking.leads_of_first(upwards, partial(comparison.compare, region=0.0))
+    return [name for name, lead in leads.items() if not lead.resolved]
+
+
+def others(study: StudyResults, scores: Scores, best: Sequence[str], lower: bool = False) -> str:
+    """Return the clause on the methods beside the best ones; empty without others.
+
+    best: the learners with the best mean. lower: whether lower scores are better.
+    """
+    rest = [name for name in means(study, scores) if name not in best]
+    if not rest or not best:
+        return ""
+    if len(scores[best[0]]) == 1:
+        return "; one seed, so no test"
+    tied = not_worse(scores, best[0], rest, lower)
+    if not tied:
+        return f"; {'all others are' if len(rest) > 1 else 'the other is'} significantly worse"
+    if len(tied) == len(rest):
+        return "; no other is significantly worse"
+    return f"; {names(study, tied)} {'are' if len(tied) > 1 else 'is'} not significantly worse"
+
+
 def smallest(
     study: StudyResults,
-    values: Mapping[str, Mapping[str, float]],
+    scores: Mapping[str, Scores],
     what: str,
     verbs: tuple[str, str] = ("has", "have"),
+    unit: str = "",
 ) -> str:
-    """Say which learner has the smallest value of something, or on how many streams it has.
+    """Say which learner has the smallest mean of something, or on how many streams it has.
 
-    values: by stream and learner. verbs: for one learner and for several.
+    scores: by stream. verbs: for one learner and for several. unit: behind the number.
     """
-    kept = {stream: ranked(study, of_stream) for stream, of_stream in values.items()}
+    kept = {stream: means(study, of_stream) for stream, of_stream in scores.items()}
     learners = {name for of_stream in kept.values() for name in of_stream}
     if len(kept) == 1:
         ((stream, of_stream),) = kept.items()
-        return f"{stream}: {_of_stream(study, of_stream, what, verbs)}"
+        clause = others(study, scores[stream], _smallest(of_stream), lower=True)
+        return f"{stream}: {_of_stream(study, of_stream, what, verbs, unit)}{clause}"
     if not learners:
         return f"No method has {_article(what)} {what}"
     if len(learners) == 1:
         (name,) = learners
         of_learner = [of_stream[name] for of_stream in kept.values() if of_stream]
         ends = " to ".join(dict.fromkeys(map(number, (min(of_learner), max(of_learner)))))
-        return _of_one(study, name, what, verbs, f"{ends} on {_streams(len(of_learner))}")
-    firsts = [name for of_stream in kept.values() for name in _smallest(of_stream)]
-    most = max(map(firsts.count, firsts))
-    best = [name for name in study.learners if firsts.count(name) == most]
+        return _of_one(study, name, what, verbs, f"{ends}{unit} on {_streams(len(of_learner))}")
+    firsts = {stream: _smallest(of_stream) for stream, of_stream in kept.items()}
+    counts = {name: sum(name in of for of in firsts.values()) for name in study.learners}
+    most = max(counts.values())
+    best = [name for name, count in counts.items() if count == most]
     verb = verbs[0] if len(best) == 1 else f"each {verbs[1]}"
-    return f"{names(study, best)} {verb} the smallest {what} on {most} of {_streams(len(kept))}"
+    said = f"{names(study, best)} {verb} the smallest {what} on {most} of {_streams(len(kept))}"
+    return f"{said}{_alone(scores, kept, firsts, best)}"
 
 
 def names(study: StudyResults, learners: list[str]) -> str:
@@ -83,13 +126,39 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
+def _alone(
+    scores: Mapping[str, Scores],
+    kept: Mapping[str, Mapping[str, float]],
+    firsts: Mapping[str, list[str]],
+    best: Sequence[str],
+) -> str:
+    """Return the clause on the number of streams on which all others are significantly worse.
+
+    firsts: the learners with the smallest value on each stream; best: those that are named.
+    """
+    if len(best) > 1:
+        return ""
+    if all(len(of) == 1 for of_stream in scores.values() for of in of_stream.values()):
+        return "; one seed, so no test"
+    alone = 0
+    for stream, first in firsts.items():
+        rest = [name for name in kept[stream] if name != best[0]]
+        if rest and first == list(best):
+            alone += not not_worse(scores[stream], best[0], rest, lower=True)
+    return f", significantly on {alone or 'none'}"
+
+
 def _of_stream(
-    study: StudyResults, values: Mapping[str, float], what: str, verbs: tuple[str, str]
+    study: StudyResults,
+    values: Mapping[str, float],
+    what: str,
+    verbs: tuple[str, str],
+    unit: str,
 ) -> str:
     best = _smallest(values)
     if not best:
         return f"no method has {_article(what)} {what}"
-    shown = number(values[best[0]])
+    shown = f"{number(values[best[0]])}{unit}"
     if len(values) == 1:
         return _of_one(study, best[0], what, verbs, shown)
     verb = verbs[len(best) > 1]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _detectors, _series
+from shiftbench.evaluation.artefacts import _best, _detectors, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -32,12 +32,24 @@ def deciding(study: StudyResults, artefact: str) -> list[str]:
 
 
 def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1) -> str:
-    """Return the number of changes that each learner finds, mean over the first seeds, in words."""
-    words = []
+    """Return the number of changes that each learner infers, mean over the first seeds, in words.
+
+    False ones count, too.
+    """
+    inferred: dict[str, list[str]] = {}
     for name in learners:
         number = float(np.mean([len(points) for points in found(study, stream, name)[:seeds]]))
-        words.append(f"{study.label(name)} finds {number:.3g} change{'s' * (number != 1)}")
-    return f"{_series.short_name(study, stream)}: {', '.join(words)}"
+        inferred.setdefault(f"{number:.3g} change{'s' * (number != 1)}", []).append(name)
+    words = [
+        f"{_best.names(study, names)} infer{'s' * (len(names) == 1)} {changes}"
+        for changes, names in inferred.items()
+    ]
+    return f"{_series.short_name(study, stream)}: {'; '.join(words)}"
+
+
+def there_are(number: int, kind: str = "") -> str:
+    """Return the clause on the number of changes of a kind."""
+    return f"there {'is' if number == 1 else 'are'} {number} {kind}".rstrip()
 
 
 def draw(

@@ -31,10 +31,13 @@ COLUMNS = 6
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
 """Style of published numbers."""
 
-BEST = 99.95
-"""Largest accuracy (%) on the scale, which is the logarithm of the error: equal ratios of errors
-look equal."""
-TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9)
+BEST, BEYOND = 99.95, 0.1
+"""Accuracy (%) up to which the scale is the logarithm of the error, so that equal ratios of errors
+look equal, and the length of the rest, up to 100 %, as a share of that of a tenth of the error."""
+LINEAR = 60.0
+"""Average accuracy (%) of the best learner below which the scale is linear: the logarithm of large
+errors would hide the differences."""
+TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 100)
 
 
 def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC,)) -> None:
@@ -69,6 +72,12 @@ def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC)
     return continual.matrix(run, metric)[:, -1]
 
 
+def average(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+    """Return the mean over tasks of `at_end` in percent [seed]; NaN for failed seeds."""
+    values = 100 * at_end(study, stream, learner).mean(axis=1)
+    return study.on_seeds(study.run(stream, learner), values)
+
+
 def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     """Return the average accuracy over the tasks so far, after each task [seed, task]."""
     values = continual.matrix(study.run(stream, learner))
@@ -85,15 +94,23 @@ def mean_over_seeds(values: np.ndarray) -> np.ndarray:
 
 def from_scratch(study: StudyResults) -> str:
     """Return a sentence for captions on learners that forget; empty if the study has none."""
-    forgetful = [
-        name
+    names = _forgetful(study)
+    return f"{names}: each task just learnt, since nothing of the others is known. " * bool(names)
+
+
+def from_scratch_note(study: StudyResults) -> str:
+    """Return a sentence on what such learners know of each task; empty without them."""
+    names = _forgetful(study)
+    return f"{names}: nothing of the tasks before is known. " * bool(names)
+
+
+def _forgetful(study: StudyResults) -> str:
+    """Return the labels of learners that forget everything before each task, in words."""
+    return " and ".join(
+        study.label(name)
         for name in study.learners
         if any(forgets(study, stream, name) for stream in study.streams)
-    ]
-    if not forgetful:
-        return ""
-    names = " and ".join(map(study.label, forgetful))
-    return f"{names}: each task just learnt, since nothing of the others is known. "
+    )
 
 
 def published_metric(study: StudyResults, stream: str, learner: str) -> str:
@@ -128,12 +145,16 @@ def diamonds(study: StudyResults) -> str:
 
 def to_scale(percent: np.ndarray | float) -> np.ndarray:
     """Return the position of an accuracy (%) on the scale of accuracies."""
-    return -np.log10(100 - np.minimum(percent, BEST))
+    least, error = 100 - BEST, 100 - np.asarray(percent, float)
+    beyond = BEYOND * np.maximum(0.0, 1 - error / least)
+    return -np.log10(np.maximum(error, least)) + beyond
 
 
 def from_scale(position: np.ndarray | float) -> np.ndarray:
     """Return the accuracy (%) at a position of that scale."""
-    return 100 - 10 ** -np.asarray(position)
+    least, place = 100 - BEST, np.asarray(position)
+    beyond = np.maximum(0.0, place + np.log10(least)) / BEYOND
+    return 100 - np.maximum(10**-place, least) + least * beyond
 
 
 def ticks(low: float, high: float, space: float) -> list[float]:
@@ -147,9 +168,38 @@ def ticks(low: float, high: float, space: float) -> list[float]:
     return spaced
 
 
-def scale(axes: Axes, letter: Literal["x", "y"], values: Iterable[float], space: float) -> None:
-    """Put an axis of accuracies (%) on their scale, with limits that cover the values."""
+def is_linear(study: StudyResults) -> bool:
+    """Return whether scales of accuracies are linear: on each stream the best learner is poor."""
+    best = [
+        max((np.nanmean(average(study, stream, name)) for name in study.learners
+             if name not in study.bounds and study.run(stream, name).sizes["seed"]), default=np.nan)
+        for stream in study.streams
+    ]  # fmt: skip
+    return all(percent < LINEAR for percent in best)
+
+
+def scale_note(study: StudyResults) -> str:
+    """Return the words on the scale of accuracies."""
+    return "linear" if is_linear(study) else "logarithm of the error"
+
+
+def scale(
+    axes: Axes,
+    letter: Literal["x", "y"],
+    values: Iterable[float],
+    space: float,
+    linear: bool = False,
+) -> None:
+    """Put an axis of accuracies (%) on their scale, with limits that cover the values.
+
+    space: least distance of ticks, as a share of the axis. linear: see `is_linear`.
+    """
     finite = [value for value in values if not np.isnan(value)]
+    if linear:
+        margin = 0.05 * (max(finite) - min(finite) or 1.0)
+        limits = min(finite) - margin, max(finite) + margin
+        (axes.set_xlim if letter == "x" else axes.set_ylim)(*limits)
+        return
     low = max(0.0, float(from_scale(to_scale(min(finite)) - 0.1)))
     high = float(from_scale(to_scale(max(finite)) + 0.1))
     setters: dict[str, tuple[Callable[..., Any], ...]] = {

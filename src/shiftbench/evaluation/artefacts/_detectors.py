@@ -29,6 +29,11 @@ def of_stream(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
     return {name: flags for name, flags in shifts.items() if flags is not None}
 
 
+def changing(study: StudyResults) -> list[str]:
+    """Return the streams with shifts. Without a shift there is nothing to find, and no delay."""
+    return [stream for stream, store in study.streams.items() if store["shift"].values.any()]
+
+
 def runs(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
     """Return the run of each learner that decides about shifts and has a seed that did not fail."""
     of_all = {name: study.run(stream, name) for name in study.learners}
@@ -54,8 +59,7 @@ def blind(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
 def scored(study: StudyResults, stream: str, run: xr.Dataset, metric: str) -> np.ndarray:
     """Return a metric of a finished run on the seeds of the study [seed]; NaN without a run."""
     values = components.load_metric(metric).score(run, study.streams[stream])
-    of_run = xr.DataArray(values, {"seed": run["seed"].values}, ("seed",))
-    return of_run.reindex(seed=study.cube["seed"].values).values
+    return study.on_seeds(run, values)
 
 
 def _realisations(run: xr.Dataset) -> zip:

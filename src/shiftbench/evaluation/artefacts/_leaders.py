@@ -6,17 +6,22 @@ not rank them.
 
 from __future__ import annotations
 
+import numpy as np
+
 from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import _best, _continual
+from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
+def scores(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
+    """Return the average accuracy of each learner over tasks, in percent [seed], or NaN."""
+    return {name: _continual.average(study, stream, name) for name in study.learners}
+
+
 def averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the mean accuracy of each learner over tasks and seeds, in percent, or NaN."""
-    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
-    return {
-        name: 100 * float(_continual.mean_over_seeds(each).mean()) for name, each in ends.items()
-    }
+    """Return the mean over seeds of `scores`; NaN where all failed."""
+    return {name: statistics.interval(of).mean for name, of in scores(study, stream).items()}
 
 
 def bounds(study: StudyResults, stream: str) -> list[str]:
@@ -37,8 +42,9 @@ def message(study: StudyResults, stream: str) -> str:
         return f"{stream}: no method has an accuracy"
     tasks = study.streams[stream].sizes["task"]
     after = f"{stream}: after {tasks} task{'s' if tasks > 1 else ''}"
-    subject = f"{after}, {study.label(best[0])}"
-    return said(subject, len(best), found[best[0]]) + reference(study, stream)
+    leads = said(f"{after}, {study.label(best[0])}", len(best), found[best[0]])
+    others = _best.others(study, scores(study, stream), best[:1])
+    return f"{leads}{reference(study, stream)}{others}"
 
 
 def messages(study: StudyResults) -> str:
@@ -55,6 +61,8 @@ def said(subject: str, methods: int, percent: float) -> str:
 
 def reference(study: StudyResults, stream: str) -> str:
     """Return the averages of the bounds in brackets; empty without any."""
-    found = averages(study, stream)
-    shown = [f"{study.label(name)}: {found[name]:.1f} %" for name in bounds(study, stream)]
-    return f" ({', '.join(shown)})" if shown else ""
+    found, shown = averages(study, stream), []
+    for name in bounds(study, stream):
+        alone = ", each task just learnt" * _continual.forgets(study, stream, name)
+        shown.append(f"{study.label(name)}{alone}: {found[name]:.1f} %")
+    return f" ({'; '.join(shown)})" if shown else ""

@@ -23,8 +23,10 @@ from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
 HEIGHT = 2.3
-SPREAD = 0.36
-"""Range of the horizontal shifts of lines, which keep intervals from hiding each other."""
+SPREAD, STEP, WHOLE = 0.36, 0.07, 9.0
+"""Largest range of the horizontal shifts of lines, which keep intervals from hiding each other; the
+shift between two lines and the width of all panels, in inches. Points seem to lie at their level,
+not beside it."""
 GAP = 0.11
 """Distance of names at the ends of lines, as a share of a panel's height."""
 
@@ -89,14 +91,17 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
     axes.set_xlabel(grid.title(0))
     if row.within:
         axes.set_ylim(*row.within)
-    constant = _constant([band.mean for band in lines.values()])
-    if constant is not None:
-        text = f"{constant:g} {row.unit}\nthroughout"
+    means = [band.mean for band in lines.values()]
+    constant, empty = _constant(means), bool(np.isnan(means).all())
+    if constant is not None or empty:
+        text = "no method has\na number" if empty else f"{constant:g} {row.unit}\nthroughout"
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center")
         return
-    shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(lines)) if len(lines) > 1 else np.zeros(1)
+    figure_style.divide_levels(axes, len(columns))
+    shifts = _shifts(len(lines), WHOLE / (len(grid.values(1)) * len(columns)))
     if row.zero:
         axes.axhline(0, color=figure_style.MUTED, lw=0.8)
+    dashes = _dashes(study, list(row.lines), blocks)
     for shift, ((name, block), band) in zip(shifts, lines.items(), strict=True):
         drawn = axes.errorbar(
             np.arange(len(columns)) + shift,
@@ -104,12 +109,33 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
             np.nan_to_num(figure_style.error_bars(band)),
             lw=1.3,
             ms=4.5,
-            ls=highlights.DASHES[blocks.index(block) % len(highlights.DASHES)],
+            ls=dashes[name, block],
             elinewidth=0.9,
             capsize=1.5,
             **figure_style.method_style(study, name),
         )
         drawn.lines[0].set_label(name)
+
+
+def _shifts(lines: int, level: float) -> np.ndarray:
+    """Return the horizontal shift of each line. level: width of a level in inches."""
+    spread = min(SPREAD, STEP * (lines - 1) / level)
+    return np.linspace(-spread / 2, spread / 2, lines)
+
+
+def _dashes(
+    study: StudyResults, names: Sequence[str], blocks: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, tuple[str, ...]], str]:
+    """Return the style of each line: of its block or, of a single block, of lines of one colour."""
+    styles: dict[tuple[str, tuple[str, ...]], str] = {}
+    colours: list[object] = []
+    for name in names:
+        colour = figure_style.method_style(study, name)["color"]
+        for number, block in enumerate(blocks):
+            place = number if len(blocks) > 1 else colours.count(colour)
+            styles[name, block] = highlights.DASHES[place % len(highlights.DASHES)]
+        colours.append(colour)
+    return styles
 
 
 def _constant(means: Sequence[np.ndarray]) -> float | None:

@@ -6,9 +6,11 @@ shows forgetting, the diagonal learning.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import FuncNorm
+from matplotlib.colors import FuncNorm, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 
@@ -22,16 +24,18 @@ FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 COLOURS = "viridis"
 NUMBERED = 6
 """Largest number of tasks with numbers in the cells; more would be too small to read."""
+PRECISE = 94.5
+"""Accuracy (%) from which numbers have a decimal: equal ones would differ in colour."""
+WHOLE, HEIGHT, TEXTS = 9.4, 2.9, 0.4
+"""Width of all maps beside each other, largest height of a row, and of its texts, in inches."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream with a map per learner. Raises UserError without accuracies."""
     _continual.check(study, "accuracy-matrix")
-    rows = _continual.rows(len(study.learners))
-    figure = figure_style.figure(
-        (0.35 + 2.0 * rows) * len(study.streams), _foot(study), study.basis()
-    )
+    height = 0.35 + _height(len(study.learners))
+    figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         figure_style.set_message(block, _leaders.message(study, stream))
         _draw_stream(block, study, stream)
@@ -47,9 +51,15 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
-        "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that "
-        f"start each task from scratch know nothing of those before. {study.basis()}"
+        f"seeds; one scale for all learners of a stream, {_continual.scale_note(study)}. "
+        f"{_continual.from_scratch_note(study)}{study.basis()}"
     )
+
+
+def _height(maps: int) -> float:
+    """Return the height of the rows of maps in inches: few maps beside each other are larger."""
+    rows = _continual.rows(maps)
+    return rows * min(HEIGHT, WHOLE / math.ceil(maps / rows) + TEXTS)
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
@@ -57,21 +67,26 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     matrices = [_continual.matrix(study, stream, name) for name in study.learners]
     means = [_continual.mean_over_seeds(values) for values in matrices]
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
+    linear = _continual.is_linear(study)
+    norm = (
+        Normalize(low, high)
+        if linear
+        else FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
+    )
     for axes, name, values in zip(panels, study.learners, means, strict=True):
         image = _draw_map(axes, values, norm)
         axes.set_title(study.label(name), size=7.5)
     block.supxlabel("judged on task", size=9)
     block.supylabel("after task", size=9)
     scale = block.colorbar(image, ax=panels, shrink=0.8, pad=0.01, aspect=30)
-    rows = _continual.rows(len(panels))
-    ticks = _continual.ticks(low, high, space=0.15 / rows)
-    scale.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    if not linear:
+        ticks = _continual.ticks(low, high, space=0.15 / _continual.rows(len(panels)))
+        scale.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     scale.set_label("accuracy (%)")
     scale.outline.set_visible(False)
 
 
-def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:
+def _draw_map(axes: Axes, values: np.ndarray, norm: Normalize) -> AxesImage:
     tasks = len(values)
     extent = (0.5, tasks + 0.5, tasks + 0.5, 0.5)
     image = axes.imshow(values, COLOURS, norm=norm, extent=extent)
@@ -84,6 +99,11 @@ def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:
     if tasks <= NUMBERED:
         for t, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
             dark = norm(values[t, j]) < 0.5
-            number, colour = f"{values[t, j]:.0f}", "white" if dark else "black"
+            number, colour = _number(values[t, j]), "white" if dark else "black"
             axes.text(j + 1, t + 1, number, size=6.5, color=colour, ha="center", va="center")
     return image
+
+
+def _number(percent: float) -> str:
+    """Return an accuracy as it stands in its cell; from `_continual.BEST` on it is 100."""
+    return f"{percent:.{int(PRECISE <= percent < _continual.BEST)}f}"

@@ -15,34 +15,41 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _detectors, _series
 from shiftbench.evaluation.scoring import alarms, blind_detectors, statistics
+from shiftbench.evaluation.scoring.alarms import Curve
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=("changes",))
 
-HEIGHT = 2.7
+HEIGHT = 2.9
 READ = 10
 """Number of false alarms in 1,000 tasks at which the title compares delays."""
 FEWEST, MOST = 0.1, 1000.0
 """Ends of the axis of false alarms; smaller numbers are drawn at its left end."""
 MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True))
+SIZES = {blind_detectors.CLOCK: 11.0, blind_detectors.HALVES: 5.0}
+"""Sizes of markers that coincide where streams have two segments: both remain visible."""
+FULL = 0.9
+"""Share of `MOST` below which lines are named: all end at an alarm for each task."""
 METRICS = ("false_alarm_rate", "restricted_delay")
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw one panel per stream with shifts. Raises UserError if no learner decides about any."""
+    if not _detectors.changing(study):
+        raise study.lacking("alarm-curves", "a stream with shifts")
     if not any(_detectors.runs(study, stream) for stream in study.streams):
         raise study.lacking("alarm-curves", "a learner that decides about shifts")
-    titles = {_series.short_name(study, stream): stream for stream in _changing(study)}
+    titles = {_series.short_name(study, stream): stream for stream in _detectors.changing(study)}
     return figure_style.panel_per_stream(
         titles,
         HEIGHT,
         message(study),
         _foot(study),
-        study.basis(),
+        study.basis(_detectors.changing(study)),
         lambda axes, title: _draw_stream(axes, study, titles[title]),
     )
 
@@ -56,70 +63,109 @@ def message(study: StudyResults) -> str:
     """Say which method has the smallest delay at `READ` false alarms, or on how many streams."""
     delays = {
         _series.short_name(study, stream): {
-            name: float(delay[rate <= READ].min()) if (rate <= READ).any() else np.nan
-            for name, (rate, delay) in curves.items()
+            name: _read(study, study.run(stream, name), curve) for name, curve in curves.items()
         }
-        for stream, curves in _frontiers(study).items()
+        for stream, curves in _curves(study).items()
     }
-    return _best.smallest(study, delays, f"delay at {READ} false alarms in 1,000 tasks")
+    what = f"delay (at its best threshold with at most {READ} false alarms in 1,000 tasks)"
+    return _best.smallest(study, delays, what, unit=" tasks")
 
 
-def _changing(study: StudyResults) -> list[str]:
-    """Return the streams with shifts.
+def _read(study: StudyResults, run: xr.Dataset, curve: Curve) -> np.ndarray:
+    """Return the delays [seed] at the threshold with the least mean delay at `READ` false alarms.
 
-    Without a shift there is no delay; tables have the false alarms of such streams.
+    NaN for failed seeds, and for all where no threshold has so few false alarms.
     """
-    return [stream for stream, store in study.streams.items() if store["shift"].values.any()]
+    allowed = curve.rate.mean(axis=1) <= READ
+    delay = np.where(allowed, np.nanmean(curve.delay, axis=1), np.inf)
+    values = curve.delay[delay.argmin()] if allowed.any() else np.full_like(curve.delay[0], np.nan)
+    return study.on_seeds(run, values)
 
 
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
-        " many false alarms, means over seeds. Markers: alarms as a method raises them, with"
-        f" {statistics.described(*METRICS)}. Delay: mean of the tasks until the first alarm after a"
-        " shift, of which no more count than the axis says (grey line: all missed), by"
-        " Kaplan-Meier."
-        f" {blind_detectors.SAYS} {study.basis()}"
+        f" many false alarms, means over seeds{_grey(study)}. Markers: alarms as a method raises"
+        f" them, with {statistics.described(*METRICS)}. Delay: mean of the tasks until the first"
+        " alarm after a shift, of which no more count than the axis says (dotted line: all missed),"
+        f" by Kaplan-Meier. {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
     )
+
+
+def _grey(study: StudyResults) -> str:
+    """Return the words on the methods whose lines are grey; empty without one."""
+    known = {name for curves in _curves(study).values() for name in curves}
+    others = [name for name in study.learners if name in known - set(_coloured(study))]
+    return f"; grey: {', '.join(map(study.label, others))}" if others else ""
+
+
+def _coloured(study: StudyResults) -> list[str]:
+    """Return the methods to colour: those with the least delay at `READ` false alarms.
+
+    First on how many streams, then on average; a method without such a threshold comes last.
+    """
+    delays = {
+        stream: {
+            name: np.nan_to_num(
+                np.nanmean(_read(study, study.run(stream, name), curve)), nan=np.inf
+            )
+            for name, curve in curves.items()
+        }
+        for stream, curves in _curves(study).items()
+    }
+    least = {stream: min(of.values()) for stream, of in delays.items() if of}
+
+    def order(name: str) -> tuple[int, float]:
+        own = {stream: of[name] for stream, of in delays.items() if name in of}
+        first = sum(value <= least[stream] for stream, value in own.items())
+        return -first, float(np.mean(list(own.values())))
+
+    known = {name for of in delays.values() for name in of}
+    return sorted([name for name in study.learners if name in known], key=order)[: highlights.MOST]
 
 
 def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
     store = study.streams[stream]
     window = alarms.horizon(store).window
     axes.axhline(window, color=figure_style.MUTED, lw=0.8, ls=":")
+    coloured, ends = _coloured(study), {}
     for name, run in _detectors.runs(study, stream).items():
-        style = figure_style.method_style(study, name)
-        axes.plot(
-            *_frontiers(study)[stream][name], color=style["color"], drawstyle="steps-post", lw=1.5
-        )
-        _draw_point(axes, study, stream, run, label=study.label(name), ms=6, **style)
+        style = highlights.style(study, name, coloured)
+        rate, delay = _frontier(_curves(study)[stream][name])
+        line = {key: style[key] for key in ("color", "ls", "zorder")}
+        axes.plot(rate, delay, **line, drawstyle="steps-post", lw=1.5)
+        if name in coloured:
+            ends[name] = (MOST, delay[rate < FULL * MOST][-1])
+            _draw_point(axes, study, stream, run, ms=6, **style | {"ls": ""})
     for name, run in _detectors.blind(study, stream).items():
         style = {"color": figure_style.MUTED, "marker": MARKERS[name], "mfc": "white"}
-        _draw_point(axes, study, stream, run, label=name, ms=7, **style)
+        size = SIZES.get(name, 7.0)
+        _draw_point(axes, study, stream, run, label=name, ms=size, ls="", zorder=3, **style)
     axes.set(
         xscale="log", xlim=(0.8 * FEWEST, 1.2 * MOST), ylim=(-0.04 * window, 1.08 * window),
-        xlabel="false alarms in 1,000 tasks", ylabel=f"delay (tasks, at most {window})",
+        xlabel="false alarms in 1,000 tasks", ylabel=f"delay (at most {window} tasks)",
     )  # fmt: skip
     axes.set_xticks([FEWEST, 1, 10, 100, MOST], ["≤ 0.1", "1", "10", "100", "1,000"])
+    highlights.name_ends(axes, highlights.ends(study, ends, coloured))
 
 
 @lru_cache(maxsize=1)  # the figure and its caption need them, and they take seconds
-def _frontiers(study: StudyResults) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """Return the curve of each learner by stream with shifts."""
-    return {
-        stream: {
-            name: _frontier(run, study.streams[stream])
-            for name, run in _detectors.runs(study, stream).items()
+def _curves(study: StudyResults) -> dict[str, dict[str, Curve]]:
+    """Return delay and false alarms of each learner by stream with shifts."""
+    found: dict[str, dict[str, Curve]] = {}
+    for stream in _detectors.changing(study):
+        runs = _detectors.runs(study, stream)
+        swept = {
+            name: alarms.sweep(run, study.streams[stream], pooled=True)
+            for name, run in runs.items()
         }
-        for stream in _changing(study)
-    }
+        found[stream] = {name: curve for name, curve in swept.items() if curve}
+    return found
 
 
-def _frontier(run: xr.Dataset, store: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+def _frontier(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
     """Return false alarms, rising, and the least delay with at most that many [threshold]."""
-    curve = alarms.sweep(run, store, pooled=True)
-    assert curve
     rate, delay = np.mean(curve.rate, axis=1), np.nanmean(curve.delay, axis=1)
     order = np.argsort(rate, kind="stable")
     least = np.minimum.accumulate(delay[order])
@@ -140,7 +186,7 @@ def _draw_point(
     bars = np.nan_to_num(np.abs(_shown(ends) - _shown(rate.mean)))
     axes.errorbar(
         _shown(rate.mean), delay.mean, np.nan_to_num(figure_style.error_bars(delay)), bars,
-        ls="", elinewidth=0.9, capsize=1.5, clip_on=False, zorder=3, **style,
+        elinewidth=0.9, capsize=1.5, clip_on=False, **style,
     )  # fmt: skip
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best
-from shiftbench.evaluation.scoring import hindsight, statistics
+from shiftbench.evaluation.scoring import hindsight
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(uses=("average_cumulative_loss",), rows=("best-fixed",))
@@ -28,6 +29,10 @@ BURN_IN = 10
 """First number of rows drawn: the mean over fewer is noise, and would set the scale."""
 POINTS = 300
 """Number of points on a line; more would only make the file larger."""
+BANDS = 2
+"""Number of learners with a band, as more would cover each other: those that end lowest."""
+DECADES = 3
+"""Powers of ten on an axis from which on no other numbers have room."""
 BAND = (0.1, 0.9)
 """Quantiles over orders; unlike a standard deviation they stay above 0 on the log scale."""
 
@@ -43,6 +48,7 @@ def draw(study: StudyResults) -> Figure:
         _foot(study),
         study.basis(),
         partial(_draw_stream, study),
+        legend=False,
     )
 
 
@@ -54,15 +60,15 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults) -> str:
     """Say which learner ends with the smallest average loss, or on how many streams."""
     ends = {
-        stream: {name: _end(study, stream, name) for name in study.learners}
+        stream: {name: _ends(study, stream, name) for name in study.learners}
         for stream in study.streams
     }
     return _best.smallest(study, ends, "average loss", ("ends with", "end with"))
 
 
-def _end(study: StudyResults, stream: str, learner: str) -> float:
-    """Return the mean over orders at the end of a learner's line; NaN if all orders failed."""
-    return statistics.interval(_orders(study, stream, learner, METRIC)[:, -1]).mean
+def _ends(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+    """Return the value at the end of a learner's line [seed]; NaN for orders that failed."""
+    return _orders(study, stream, learner, METRIC)[:, -1]
 
 
 def _foot(study: StudyResults) -> str:
@@ -77,10 +83,13 @@ def _foot(study: StudyResults) -> str:
         if "regret" in study.metrics
         else ""
     )
+    grey = "; grey: the others" if len(study.learners) > highlights.MOST else ""
+    changes = any(map(_changes, study.streams.values()))
     return (
         "Prequential loss averaged over the rows so far (hinge for two classes, squared for real "
-        "values), mean over random orders of the rows; band: the middle 80 % of the orders. "
-        f"Solid: loss of the predicted mean{dotted}{best}. {study.basis()}"
+        f"values), mean over random orders of the rows; bands, of the {BANDS} that end lowest: the "
+        f"middle 80 % of the orders{grey}. Lines with markers: loss of the predicted mean"
+        f"{dotted}{best}.{' Dotted, vertical: true changes.' * changes} {study.basis()}"
     )
 
 
@@ -91,26 +100,49 @@ def running_mean(values: np.ndarray) -> np.ndarray:
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     t = _drawn_rows(study.streams[stream].sizes["task"])
-    for number, learner in enumerate(study.learners):
-        style = figure_style.method_style(study, learner)
-        lines = _orders(study, stream, learner, METRIC)
-        mean, label = lines.mean(axis=0), study.label(learner)
+    lines = {name: _orders(study, stream, name, METRIC) for name in study.learners}
+    means = {name: each.mean(axis=0) for name, each in lines.items()}
+    coloured = highlights.leaders({name: -mean[-1] for name, mean in means.items()})
+    for number, (learner, mean) in enumerate(means.items()):
+        style = highlights.style(study, learner, coloured)
         markers = figure_style.marker_positions(number, len(study.learners), len(t))
-        panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=label)
-        low, high = np.quantile(lines, BAND, axis=0)
-        panel.fill_between(t, low, high, color=style["color"], alpha=0.15, lw=0)
-        if EXPECTED in study.metrics:
+        panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=study.label(learner))
+        if learner in coloured[:BANDS]:
+            low, high = np.quantile(lines[learner], BAND, axis=0)
+            panel.fill_between(t, low, high, color=style["color"], alpha=0.15, lw=0)
+        if EXPECTED in study.metrics and learner in coloured:
             expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
             if not np.allclose(expected, mean):  # equal for a posterior that is one point
                 panel.plot(t, expected, color=style["color"], lw=0.9, ls=":")
-    if EXPECTED in study.metrics:
-        panel.plot([], [], color=figure_style.MUTED, lw=0.9, ls=":", label="expected loss")
     _draw_best(panel, study, stream)
+    for task in _changes(study.streams[stream]):
+        panel.axvline(task, color=figure_style.MUTED, lw=1.0, ls=":", zorder=0)
     panel.set(xlabel="rows seen", ylabel="average loss so far", yscale="log")
+    _set_ticks(panel)
+    ends = {name: (t[-1], means[name][-1]) for name in coloured}
+    highlights.name_ends(panel, highlights.ends(study, ends, coloured))
+
+
+def _changes(store: xr.Dataset) -> list[int]:
+    """Return the numbers of rows seen at the true changes that all realisations have."""
+    if "shift" not in store:
+        return []
+    return [int(task) for task in np.flatnonzero(store["shift"].values.all(axis=0)) if task]
+
+
+def _set_ticks(panel: Axes) -> None:
+    """Label powers of ten and, on axes of few of them, also twice and five times these."""
+    low, high = panel.get_ylim()
+    few = high < 10**DECADES * low
     panel.xaxis.set_major_locator(MaxNLocator(5))
-    panel.yaxis.set_major_formatter("{x:g}")
-    panel.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+    panel.yaxis.set_major_formatter(lambda x, _: _number(x))
+    panel.yaxis.set_minor_formatter(lambda x, _: _number(x) if few and f"{x:e}"[0] in "25" else "")
     panel.tick_params(which="minor", labelsize=7)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
 def _drawn_rows(rows: int) -> np.ndarray:

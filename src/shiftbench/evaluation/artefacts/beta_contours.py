@@ -48,41 +48,67 @@ class _Pair(NamedTuple):
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw one row of panels per stream and task. Raises UserError without a learner with draws."""
-    learner = _sampler(study)
-    last = {stream: store.sizes["task"] - 1 for stream, store in study.streams.items()}
-    shown = [(stream, task) for stream in study.streams for task in sorted({0, last[stream]})]
+    learner, shown = _sampler(study), _shown(study)
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
-    figure = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.basis())
-    panels = figure.subplots(len(shown), width, squeeze=False)
+    height = 2.9 * len(shown) + 0.3 + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study), study.basis())
+    below = figure_style.below_message(figure, message(study))
+    panels = below.subplots(len(shown), width, squeeze=False)
     letters = figure_style.panel_letters(len(shown))
     for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
-        run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
-        draws = run["info_draws"].values
-        fit = Approximation.unpacked(run["info_fit"].values)
+        draws, fit = _draws_and_fit(study, stream, task, learner)
         for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
             _draw_pair(panel, draws, fit, pair)
         rows = _series.rows_learnt(study.streams[stream], task + 1)
         figure_style.set_title(row[0], letter, f"{stream}, after {rows} rows")
-        row[-1].set_title(_difference(draws, fit), loc="right", size=8, color=figure_style.MUTED)
-    figure_style.shared_legend(figure, panels[0, 0])
+        within = _words(*_differences(draws, fit))
+        row[-1].set_title(within, loc="right", size=8, color=figure_style.MUTED)
+    figure_style.shared_legend(below, panels[0, 0])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the contours, the number and mixing of draws, and the reductions."""
+    """Say how close the fit is, describe the contours, the draws, and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say how close the approximation is to the exact posterior after all tasks shown."""
+    learner = _sampler(study)
+    found = [_differences(*_draws_and_fit(study, *at, learner)) for at in _shown(study)]
+    mean, sd = (max(values) for values in zip(*found, strict=True))
+    return f"The fitted normal-inverse-gamma is close to the exact posterior: {_words(mean, sd)}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     runs = [study.run(stream, _sampler(study)) for stream in study.streams]
     worst = max(float(run["info_r_hat"].max()) for run in runs)
     least = min(float(run["info_accepted"].min()) for run in runs)
     beta = (provenance.offering(runs[0], "draws") or {})["beta_p"]
-    shares = ", ".join(f"{share:.0%}" for share in SHARES)
+    shares = ", ".join(f"{100 * share:.0f}" for share in SHARES)
     return (
-        f"Contours hold {shares} of the posterior of two parameters, the others integrated out; "
-        f"beta_p = {beta:g}. Solid: {runs[0]['info_draws'].shape[-2]} draws of the exact beta "
+        f"Contours hold {shares} % of the posterior of two parameters, the others integrated out; "
+        f"beta_p = {beta:g}. Solid: {runs[0]['info_draws'].shape[-2]:,} draws of the exact beta "
         "posterior by Hamiltonian Monte Carlo, smoothed. Dashed: the normal-inverse-gamma with "
         "the largest ELBO, exact. At the right: largest differences of their marginal means and "
-        f"standard deviations. Worst R-hat {worst:.3f}, at least {least:.0%} of the proposals "
-        f"accepted. First seed. {study.basis()}"
+        f"standard deviations. Worst R-hat {worst:.3f}, at least {100 * least:.0f} % of the "
+        f"proposals accepted. First seed. {study.basis()}"
     )
+
+
+def _shown(study: StudyResults) -> list[tuple[str, int]]:
+    """Return the streams, each with its first and its last task."""
+    last = {stream: store.sizes["task"] - 1 for stream, store in study.streams.items()}
+    return [(stream, task) for stream in study.streams for task in sorted({0, last[stream]})]
+
+
+def _draws_and_fit(
+    study: StudyResults, stream: str, task: int, learner: str
+) -> tuple[np.ndarray, Approximation]:
+    """Return the draws [K, parameter] of the first seed after a task, and the approximation."""
+    run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
+    return run["info_draws"].values, Approximation.unpacked(run["info_fit"].values)
 
 
 def _sampler(study: StudyResults) -> str:
@@ -166,11 +192,15 @@ def _levels(values: np.ndarray) -> list[float]:
     return sorted(float(ordered[np.searchsorted(mass, share)]) for share in SHARES)
 
 
-def _difference(draws: np.ndarray, fit: Approximation) -> str:
-    """Return, in words, the largest differences of marginal means and standard deviations."""
+def _differences(draws: np.ndarray, fit: Approximation) -> tuple[float, float]:
+    """Return the largest differences of marginal means, in sd, and relative ones of sds."""
     mean = np.append(fit.b / (fit.a - 1), fit.m)
     of_mu = mean[0] * (fit.root**2).sum(axis=1)
     sd = np.sqrt(np.append(mean[0] ** 2 / (fit.a - 2), of_mu))
     exact_sd = draws.std(axis=0)
     shift = np.abs(draws.mean(axis=0) - mean) / exact_sd
-    return f"means within {shift.max():.2f} sd, sds within {np.abs(sd / exact_sd - 1).max():.1%}"
+    return float(shift.max()), float(np.abs(sd / exact_sd - 1).max())
+
+
+def _words(mean: float, sd: float) -> str:
+    return f"means within {mean:.2f} sd, sds within {100 * sd:.1f} %"

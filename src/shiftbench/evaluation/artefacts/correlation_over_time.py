@@ -7,12 +7,14 @@ Below: the changes of each learner that decides about them, in hindsight, of all
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _change_lines, _series
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -30,36 +32,43 @@ def draw(study: StudyResults) -> Figure:
     study.require_metrics("correlation-over-time", METRIC)
     learners = _change_lines.deciding(study, "correlation-over-time")
     heights = [TALL, LINE * (len(learners) + 0.5)]
-    height = (sum(heights) + 0.6) * len(study.streams)
-    figure = figure_style.figure(height, caption(study), study.basis())
+    height = (sum(heights) + 0.6 + figure_style.MESSAGE) * len(study.streams)
+    figure = figure_style.figure(height, _foot(study), study.basis())
     letters = figure_style.panel_letters(len(study.streams))
     blocks = figure_style.divide(figure, study.streams)
     for (stream, block), letter in zip(blocks, letters, strict=True):
-        top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
+        panels = figure_style.below_message(block, _message(study, stream))
+        top, below = panels.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_correlations(top, study, stream)
-        seeds = study.cube.sizes["seed"]
-        title = _change_lines.counts(study, stream, learners, seeds)
-        true = int(study.streams[stream]["shift"].values[0].sum())
-        figure_style.set_title(top, letter, f"{title}; there are {true}" if true else title)
-        _change_lines.draw(below, study, stream, learners, seeds)
-        block.legend(
-            *top.get_legend_handles_labels(),
-            loc="outside upper right",
-            ncols=len(study.learners) + 1,
-        )
+        figure_style.set_title(top, letter, "")
+        _change_lines.draw(below, study, stream, learners, study.cube.sizes["seed"])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Count the changes, describe the lines, the number of runs and the reductions."""
+    messages = "".join(f"{_message(study, stream)}. " for stream in study.streams)
+    return f"{messages}{_foot(study)}"
+
+
+def _message(study: StudyResults, stream: str) -> str:
+    """Say how many changes each learner infers on a stream, and how many there are if known."""
+    learners = _change_lines.deciding(study, "correlation-over-time")
+    said = _change_lines.counts(study, stream, learners, study.cube.sizes["seed"])
+    true = int(study.streams[stream]["shift"].values[0].sum())
+    return f"{said}; {_change_lines.there_are(true)}" if true else said
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     known = any("correlation" in store for store in study.streams.values())
     black = "Black: the true one; grey lines: its changes. " if known else ""
     interval = statistics.described(METRIC)
     return (
         "Correlation of two series in the prediction of their next values, mean over pairs and"
-        f" seeds; {figure_style.spread_note(study, interval)}. {black}Below: changes of the most"
-        " probable segmentation of each seed, read backwards from the end, darker where more agree;"
-        " their mean number is in the title."
+        f" seeds; {figure_style.spread_note(study, interval)}, of those that infer changes. {black}"
+        "Below: changes of the most probable segmentation of each seed, read backwards from the"
+        " end, darker where more agree; their mean number is in the title."
         f" {study.basis()}"
     )
 
@@ -72,12 +81,18 @@ def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
     if "correlation" in store:
         true = store["correlation"].values
         panel.step(times, true, where="post", color="black", lw=1.2, label="true", zorder=5)
+    deciding = _change_lines.deciding(study, "correlation-over-time")
+    ends: dict[str, tuple[Any, float, Any]] = {}
+    if "correlation" in store:
+        ends["true"] = (times[-1], float(true[-1]), "black")
     for number, learner in enumerate(study.learners):
         values = study.by_task(stream, learner, METRIC)
         values = values[~np.isnan(values).any(axis=1)]
         style = figure_style.method_style(study, learner)
         band = statistics.band(values, statistics.bounds(METRIC))
-        figure_style.draw_spread(panel, times, values, band, style["color"])
+        ends[study.label(learner)] = (times[-1], float(band.mean[-1]), style["color"])
+        if learner in deciding:  # bands of all would cover each other
+            figure_style.draw_spread(panel, times, values, band, style["color"])
         markers = figure_style.marker_positions(number, len(study.learners), len(times))
         panel.plot(
             times, band.mean, **style, lw=1.2, ms=4, markevery=markers, label=study.label(learner)
@@ -85,3 +100,4 @@ def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
     _change_lines.draw_known(panel, store)
     panel.set_ylabel("predicted correlation")
     panel.margins(x=0.01)
+    highlights.name_ends(panel, ends)

@@ -28,8 +28,8 @@ PANELS = dict(zip(FACTS.uses, ("accuracy", "alarms per drift", "drifts found"), 
 """The metric and the title of each panel."""
 AXES = [["drift_width"], ["drift_width", "drift_mode"]]
 STYLES = ("-", "--")
-SPREAD = 0.24
-"""Range of the horizontal shifts of lines, so that their intervals do not overlap."""
+SPREAD, STEP = 0.24, 0.05
+"""Largest range of the horizontal shifts of lines, and the shift between two of them."""
 
 
 @figure_style.styled
@@ -61,23 +61,24 @@ def message(study: StudyResults) -> str:
     where = f"Drifts of {widest} task{'s' if widest != '1' else ''}"
     start = (where if float(widest) else "Abrupt drifts") + ", the widest" * (len(widths) > 1)
     averaged = f" (means over {' and '.join(modes)})" if len(modes) > 1 else ""
-    accuracy, _, recall = (_means(study, grid, widest, metric) for metric in PANELS)
-    finding = f", and {_finding(study, recall, _best.largest(accuracy))}" if recall else ""
+    accuracy, alarms, recall = (_scores(study, grid, widest, metric) for metric in PANELS)
+    finding = _finding(study, recall, _best.means(study, alarms))
     return f"{start}: {_accurate(study, accuracy)}{finding}{averaged}"
 
 
-def _means(study: StudyResults, grid: Grid, width: str, metric: str) -> dict[str, float]:
-    """Return the mean over modes of each method that has a score in all, without bounds."""
+def _scores(study: StudyResults, grid: Grid, width: str, metric: str) -> _best.Scores:
+    """Return the mean over modes of each method [seed], fractions in percent, NaN without one."""
     streams = [grid.stream(width, mode, ()) for mode in grid.values(1)]
-    means = {
-        name: float(np.mean([_score(study, stream, name, metric).mean for stream in streams]))
+    return {
+        name: units.factor(metric)
+        * np.mean([study.score(stream, name, metric) for stream in streams], axis=0)
         for name in study.learners
     }
-    return _best.ranked(study, means)
 
 
-def _accurate(study: StudyResults, means: dict[str, float]) -> str:
+def _accurate(study: StudyResults, scores: _best.Scores) -> str:
     """Say which methods have the largest accuracy."""
+    means = _best.means(study, scores)
     if not means:
         return "no method has an accuracy"
     best = _best.largest(means)
@@ -85,19 +86,30 @@ def _accurate(study: StudyResults, means: dict[str, float]) -> str:
     if len(means) == 1:
         return f"{who} has an accuracy of {percent}"
     verb = "are" if len(best) > 1 else "is"
-    return f"{who} {verb} the most accurate of {len(means)} methods, {percent}"
+    leads = f"{who} {verb} the most accurate of {len(means)} methods, {percent}"
+    return f"{leads}{_best.others(study, scores, best)}"
 
 
-def _finding(study: StudyResults, means: dict[str, float], named: list[str]) -> str:
-    """Say which methods find the most drifts. named: those that the sentence is about so far."""
+def _finding(study: StudyResults, scores: _best.Scores, alarms: dict[str, float]) -> str:
+    """Say which methods find the most drifts, with how many alarms; empty without scores.
+
+    alarms: mean number of alarms per drift.
+    """
+    means = _best.means(study, scores)
+    if not means:
+        return ""
     best = _best.largest(means)
-    who = "" if best == named else f"{_best.names(study, best)} "
-    percent = f"{means[best[0]]:.1f} %"
+    who, percent = _best.names(study, best), f"{means[best[0]]:.1f} %"
     if not means[best[0]]:
-        return "no method finds a drift"
+        return "; no method finds a drift"
+    raised = [alarms[name] for name in best if name in alarms]
+    ends = dict.fromkeys(f"{one:.1f}" for one in (min(raised), max(raised))) if raised else ()
+    cost = f" with {' to '.join(ends)} alarms per drift" if ends else ""
     if len(means) == 1:
-        return f"{who}finds {percent} of them"
-    return f"{who}find{'' if len(best) > 1 else 's'} the most drifts, {percent}"
+        return f"; {who} finds {percent} of the drifts{cost}"
+    verb = "find" if len(best) > 1 else "finds"
+    most = f"; {who} {verb} the most drifts, {percent},{cost}".rstrip(",")
+    return f"{most}{_best.others(study, scores, best)}"
 
 
 def _foot(study: StudyResults) -> str:
@@ -131,7 +143,9 @@ def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
     """Draw a line for each method and mode; none for a method without the metric."""
     widths, modes = grid.values(0), grid.values(1)
     lines = [(learner, mode) for learner in study.learners for mode in modes]
-    places = np.linspace(-SPREAD / 2, SPREAD / 2, len(lines)) if len(lines) > 1 else np.zeros(1)
+    spread = min(SPREAD, STEP * (len(lines) - 1))
+    places = np.linspace(-spread / 2, spread / 2, len(lines))
+    figure_style.divide_levels(axes, len(widths))
     for place, (learner, mode) in zip(places, lines, strict=True):
         streams = [grid.stream(width, mode, ()) for width in widths]
         band = figure_style.as_band(_score(study, name, learner, metric) for name in streams)

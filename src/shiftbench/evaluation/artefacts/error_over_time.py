@@ -20,7 +20,7 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _detectors, _series
+from shiftbench.evaluation.artefacts import _best, _detectors, _series
 from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -58,6 +58,7 @@ def message(study: StudyResults, stream: str) -> str:
     """Say which methods have the best and the worst mean over all tasks of a stream."""
     metric, _ = _metric(study)
     means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
+    means = _best.ranked(study, means)
     start = f"{stream}: over {study.streams[stream].sizes['task']:,} tasks"
     order = _order(metric, means)
     name, sign = _words(metric), " %" if units.factor(metric) == 100 else ""
@@ -70,11 +71,17 @@ def message(study: StudyResults, stream: str) -> str:
     )
     if best == worst:
         return text
+    scores = {name: study.by_task(stream, name, metric).mean(axis=1) for name in means}
+    text += _best.others(study, scores, [best], lower=_lower_is_better(metric))
     return f"{text}; the last is {study.label(worst)}, {means[worst]:.3g}{sign}"
 
 
 def _extreme(metric: str) -> str:
-    return "smallest" if components.metric(metric).better == "lower" else "largest"
+    return "smallest" if _lower_is_better(metric) else "largest"
+
+
+def _lower_is_better(metric: str) -> bool:
+    return components.metric(metric).better == "lower"
 
 
 def _words(metric: str) -> str:
@@ -83,7 +90,7 @@ def _words(metric: str) -> str:
 
 def _order(metric: str, means: Mapping[str, float]) -> list[str]:
     """Return the names by their means, best first, without those that failed."""
-    sign = -1 if components.metric(metric).better == "lower" else 1
+    sign = -1 if _lower_is_better(metric) else 1
     return highlights.leaders({name: sign * mean for name, mean in means.items()}, len(means))
 
 
@@ -101,8 +108,8 @@ def _foot(study: StudyResults) -> str:
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{_words(metric).capitalize()} of each task {moment}, mean over seeds; dashed where a line"
-        f" lies on another{others}. b: windows of {_tasks(lengths)}. c: places of shifts in the"
-        f" most probable history, read at the end{dotted}."
+        f" lies on another or has its colour{others}. b: windows of {_tasks(lengths)}. c: places of"
+        f" shifts in the most probable history, read at the end{dotted}."
     )
 
 
@@ -182,7 +189,7 @@ def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Pane
     metric, width = _metric(study)[0], _width(tasks)
     declared = units.unit(metric, {stream: study.streams[stream]})
     unit = "%" if units.factor(metric) == 100 else declared
-    label = f"{_words(metric)}\n({unit})"
+    label = _words(metric) if unit in _words(metric).split() else f"{_words(metric)}\n({unit})"
     # Without the first few tasks, whose noise would set the scale.
     t = np.unique(np.linspace(min(tasks, width), tasks, POINTS).astype(int))
     so_far = {name: mean.cumsum()[t - 1] / t for name, mean in means.items()}
@@ -204,8 +211,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     contents = _panels(study, stream, position)
     heights = [content.height for content in contents]
     panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
-    coloured = _order(_metric(study)[0], means)[: highlights.MOST]
+    coloured = _coloured(study, stream, contents[0].lines)
     for letter, panel, content in zip("abc", panels, contents, strict=False):
         left = _draw_lines(panel, study, content, coloured)
         figure_style.set_title(panel, letter, f"{content.title}; {left}".removesuffix("; "))
@@ -223,15 +229,34 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     figure_style.set_message(block, message(study, stream))
 
 
+def _coloured(study: StudyResults, stream: str, lines: dict[str, np.ndarray]) -> list[str]:
+    """Return the best methods, with the last one, which the title names, if it fits the axis.
+
+    lines: of the first panel.
+    """
+    means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
+    metric = _metric(study)[0]
+    best, ranked = _order(metric, means), _order(metric, _best.ranked(study, means))
+    coloured = best[: highlights.MOST]
+    if not ranked or ranked[-1] in coloured:
+        return coloured
+    shown = np.concatenate([lines[name] for name in coloured])
+    room, last = (highlights.STRETCH - 1) * np.ptp(shown), lines[ranked[-1]]
+    fits = shown.min() - room <= last.min() and last.max() <= shown.max() + room
+    return [*coloured[: highlights.MOST - 1], ranked[-1]] if fits else coloured
+
+
 def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> str:
     """Draw lines, dashed where one lies on another; return words on those that leave."""
     shown = {name: line for name, line in content.lines.items() if name in coloured}
     dashes = highlights.dashes(shown)
     for number, (learner, line) in enumerate(content.lines.items()):
         style = highlights.style(study, learner, coloured)
-        style |= {"ls": dashes.get(learner, "-")}
+        if dashes.get(learner, "-") != "-":
+            style |= {"ls": dashes[learner]}
         markers = figure_style.marker_positions(number, len(content.lines), len(content.x))
-        panel.plot(content.x, line, **style, lw=1.4, ms=4, markevery=markers)
+        inside = learner not in shown
+        panel.plot(content.x, line, **style, lw=1.4, ms=4, markevery=markers, clip_on=inside)
     grey = {study.label(name): line for name, line in content.lines.items() if name not in shown}
     if not shown:
         return ""

@@ -57,14 +57,11 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults) -> str:
     """Say which learner has the smallest CRPS, or on how many streams it has."""
-    means = {
-        stream: {
-            name: spread(study.by_task(stream, name, "crps"), "crps").mean
-            for name in study.learners
-        }
+    scores = {
+        stream: {name: repetitions(study.by_task(stream, name, "crps")) for name in study.learners}
         for stream in study.streams
     }
-    return _best.smallest(study, means, "CRPS")
+    return _best.smallest(study, scores, "CRPS")
 
 
 def _foot(study: StudyResults) -> str:
@@ -82,17 +79,21 @@ def _foot(study: StudyResults) -> str:
     )
 
 
-def spread(by_task: np.ndarray, metric: str) -> Interval:
-    """Return the mean of scores [seed, task] and its interval, over seeds.
+def repetitions(by_task: np.ndarray) -> np.ndarray:
+    """Return the means of scores [seed, task] over the tasks [seed]; NaN without scores.
 
-    With a single seed the interval is over the means of STRETCHES stretches of consecutive tasks,
-    which depend little on each other.
+    With a single seed they are those of STRETCHES stretches of consecutive tasks [stretch], which
+    depend little on each other.
     """
-    if len(by_task) == 1 and by_task.shape[1] >= 2 * STRETCHES:
-        pieces = np.array_split(by_task[0], STRETCHES)
-        by_task = np.array([[np.nanmean(piece)] for piece in pieces if not np.isnan(piece).all()])
-    means = np.array([np.nanmean(row) for row in by_task if not np.isnan(row).all()])
-    return statistics.interval(means, statistics.bounds(metric))
+    rows = list(by_task)
+    if len(rows) == 1 and len(rows[0]) >= 2 * STRETCHES:
+        rows = np.array_split(rows[0], STRETCHES)
+    return np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in rows])
+
+
+def spread(by_task: np.ndarray, metric: str) -> Interval:
+    """Return the mean of scores [seed, task] and its interval, over their repetitions."""
+    return statistics.interval(repetitions(by_task), statistics.bounds(metric))
 
 
 def _draw_crps(panel: Axes, study: StudyResults, stream: str) -> None:

@@ -26,8 +26,8 @@ PEAKS = np.linspace(1.5, 7, 12)
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw two panels, the same for every study."""
-    figure = figure_style.figure(3.4, caption(study))
-    curves, peaks = figure.subplots(1, 2)
+    figure = figure_style.figure(3.4 + figure_style.MESSAGE, _foot(study))
+    curves, peaks = figure_style.below_message(figure, message()).subplots(1, 2)
     _draw_curves(curves)
     _draw_peaks(peaks)
     figure_style.set_title(curves, "a", f"One observation more, after {ROWS}")
@@ -36,12 +36,33 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Define the influence and the model."""
+    """Say where the influence falls; define the influence and the model."""
+    return f"{message()}. {_foot(study)}"
+
+
+def message() -> str:
+    """Say from which distance on the influence falls, for the least and the largest beta."""
+    least, most = (f"{_peak(beta):.1f}" for beta in (BETAS[1], BETAS[-1]))
+    return (
+        "In the standard posterior the influence of an observation grows with its distance; "
+        f"with beta = {BETAS[1]:g} it falls from {least} standard deviations on, with "
+        f"{BETAS[-1]:g} from {most} on"
+    )
+
+
+def _peak(beta: float) -> float:
+    """Return the distance of the largest influence in panel a."""
+    return float(DISTANCES[influences.influence(DISTANCES, beta, _after(ROWS)).argmax()])
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         "Influence: Fisher-Rao distance between the posteriors of mean and variance of a Gaussian "
-        "without and with the observation, exact (0: none, pi/2: nothing in common). Distance: "
-        "from the posterior mean, in standard deviations of the prediction. beta = 0: the standard "
-        f"posterior, without a maximum. Formulas only: no run of the study {study.name} enters."
+        "without and with the observation, exact (0: none; dotted, pi/2: nothing in common). "
+        "Distance: from the posterior mean, in standard deviations of the prediction. beta = 0: "
+        "the standard posterior, without a maximum. Formulas only: no run of the study "
+        f"{study.name} enters."
     )
 
 
@@ -56,10 +77,11 @@ def _draw_curves(panel: Axes) -> None:
             panel.plot(
                 DISTANCES[top], values[top], figure_style.MARKERS[number - 1], color=color, ms=5
             )
-    panel.axhline(np.pi / 2, color=figure_style.MUTED, lw=0.6, ls=":")
+    panel.axhline(np.pi / 2, color=figure_style.MUTED, lw=1.0, ls=":")
+    panel.text(0.1, np.pi / 2, "pi/2: nothing in common", size=7.5, va="bottom")
     panel.set(xlabel="distance of the observation (standard deviations)", ylabel="influence")
-    panel.set(xlim=(0, DISTANCES[-1]), ylim=(0, 1.65))
-    panel.legend(title="beta", loc="upper left", alignment="left", bbox_to_anchor=(0.01, 0.95))
+    panel.set(xlim=(0, DISTANCES[-1]), ylim=(0, 1.75))
+    panel.legend(title="beta", loc="upper left", alignment="left", bbox_to_anchor=(0.01, 0.89))
 
 
 def _draw_peaks(panel: Axes) -> None:
@@ -73,7 +95,11 @@ def _draw_peaks(panel: Axes) -> None:
             color=figure_style.PALETTE[(4, 5, 7)[number]],
             label=f"{rows} observations before",
         )
-    panel.set(xscale="log", xlabel="beta", ylabel="distance of the largest influence")
+    panel.set(
+        xscale="log",
+        xlabel="beta",
+        ylabel="distance of the largest influence\n(standard deviations)",
+    )
     panel.set_xticks([0.05, 0.1, 0.2, 0.5, 1.0], ["0.05", "0.1", "0.2", "0.5", "1"])
     panel.minorticks_off()
     panel.set_ylim(0, DISTANCES[-1])

@@ -99,8 +99,8 @@ def message(study: StudyResults) -> str:
         return "Every posterior has forgotten the data"
     verdict = "is close to" if worst < CLOSE else "is not everywhere close to"
     return (
-        f"The fit's next-row density {verdict} the exact one: k-hat is at most {worst:.2f}"
-        f" (at {dimension}), where below {CLOSE} is close"
+        f"The fit's next-row density {verdict} the exact one: the median k-hat is at most"
+        f" {worst:.2f} (at {dimension}) where the data are not forgotten; below {CLOSE} is close"
     )
 
 

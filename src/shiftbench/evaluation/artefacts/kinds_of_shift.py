@@ -91,20 +91,23 @@ def message(study: StudyResults) -> str:
         start = f"{start} the most accuracy, up to {points} ({study.label(name)})"
     else:
         start = f"{start} up to {points} of accuracy ({study.label(name)})"
-    share = _score_of(study, FOUND)
-    found = _best.ranked(study, {each: share(stream, each).mean for each in study.learners})
-    return f"{start}; {_noticing(study, found)}" if found else start
+    found = {each: 100 * study.score(stream, each, FOUND) for each in study.learners}
+    return f"{start}{_noticing(study, found)}"
 
 
-def _noticing(study: StudyResults, means: dict[str, float]) -> str:
-    """Say which methods notice the most of the shifts named before."""
+def _noticing(study: StudyResults, scores: _best.Scores) -> str:
+    """Say which methods notice the most of the shifts named before; empty without scores."""
+    means = _best.means(study, scores)
+    if not means:
+        return ""
     best = _best.largest(means)
     who, percent = _best.names(study, best), f"{means[best[0]]:.1f} %"
     if not means[best[0]]:
-        return "no method notices these"
+        return "; no method notices these"
     if len(means) == 1:
-        return f"{who} notices {percent} of these"
-    return f"{who} notice{'' if len(best) > 1 else 's'} the most of these, {percent}"
+        return f"; {who} notices {percent} of these"
+    most = f"; {who} notice{'' if len(best) > 1 else 's'} the most of these, {percent}"
+    return f"{most}{_best.others(study, scores, best)}"
 
 
 def _foot(study: StudyResults) -> str:
@@ -170,8 +173,7 @@ def _draw(
             elinewidth=0.9,
             capsize=1.5,
         )
-    for edge in range(len(streams) - 1):
-        axes.axvline(edge + 0.5, color="0.9", lw=0.8, zorder=0)
+    figure_style.divide_levels(axes, len(streams))
     axes.set_xticks(range(len(streams)), [_title(study, stream) for stream in streams])
 
 

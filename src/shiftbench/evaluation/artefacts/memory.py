@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _continual, _leaders
+from shiftbench.evaluation.artefacts import _best, _continual, _leaders
 from shiftbench.evaluation.scoring import kept_rows, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -63,7 +63,10 @@ def message(study: StudyResults, stream: str) -> str:
     rows = 0 if found[best].is_level else max(found[best].sizes)
     kept = f"with {rows:,} rows of memory" if rows else "without a memory"
     said = _leaders.said(f"{stream}: {kept}, {best}", len(order), means[best])
-    return said + _leaders.reference(study, stream)
+    largest = {name: [*line.sizes.values()][-1] for name, line in found.items()}
+    scores = {name: study.score(stream, name, "acc") for name in largest.values()}
+    others = _best.others(study, scores, [largest[best]])
+    return f"{said}{_leaders.reference(study, stream)}{others}"
 
 
 def _foot(study: StudyResults) -> str:

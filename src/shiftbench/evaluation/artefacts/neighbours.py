@@ -33,9 +33,10 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per pair of neighbours: learner minus next, in points for fractions.
 
     difference: "mean [95 % interval]"; p: paired t test, by Holm's method over the pairs of the
-    stream; resolved: whether p < 0.05; equivalent: posterior probability that they differ by less
-    than the region; smallest: the difference that as many seeds resolve with power 80 %; seeds:
-    number with both scores. Raises UserError without a metric with a better direction.
+    stream; resolved: whether p < 0.05 and the difference is in favour of the learner; equivalent:
+    posterior probability that they differ by less than the region; smallest: the difference that
+    as many seeds resolve with power 80 %; seeds: number with both scores. Raises UserError without
+    a metric with a better direction.
     """
     metric = study_ranking.leading_metric(study, "neighbours")
     rows = [row for stream in study.streams for row in _rows(study, stream, metric)]

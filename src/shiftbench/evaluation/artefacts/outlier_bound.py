@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from shiftbench.config import bibliography
 from shiftbench.evaluation import figure_style
@@ -35,11 +34,11 @@ HIGHEST = 100.0
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw three panels, the same for every study."""
-    figure = figure_style.figure(3.5, caption(study))
-    odds, dimensions, hazards = figure.subplots(1, 3)
+    figure = figure_style.figure(3.5 + figure_style.MESSAGE, _foot(study))
+    odds, dimensions, hazards = figure_style.below_message(figure, message()).subplots(1, 3)
     _draw_odds(odds)
     _draw_smallest(dimensions, [(HAZARD, d, f"d = {d}") for d in DIMENSIONS])
-    _draw_smallest(hazards, [(h, D, f"h = 1/{round(1 / h)}") for h in HAZARDS])
+    _draw_smallest(hazards, [(h, D, f"h = 1/{round(1 / h):,}") for h in HAZARDS])
     figure_style.set_title(odds, "a", f"Lower bound, d = {D}, h = 1/{round(1 / HAZARD)}")
     figure_style.set_title(dimensions, "b", f"Smallest scale, h = 1/{round(1 / HAZARD)}")
     figure_style.set_title(hazards, "c", f"Smallest scale, d = {D}")
@@ -47,14 +46,31 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Define the bound, and compare it with the statement of the paper."""
-    smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
+    """Say where the bound holds, define it, and compare it with the statement of the paper."""
+    return f"{message()}. {_foot(study)}"
+
+
+def message() -> str:
+    """Say from which determinant on the bound holds for the example of the paper."""
+    return (
+        f"With d = {D}, h = 1/{round(1 / HAZARD)} and beta_rlm = {BETA:g}, no single outlier can "
+        f"force a changepoint where |V| is above {_smallest():.1e} ({STATED:.3g} in the paper)"
+    )
+
+
+def _smallest() -> float:
+    """Return the smallest determinant for which the bound holds there."""
+    return float(np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0)))
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     return (
         f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
         "The bound is our own sufficient condition, for any observation, regressors and run "
         f"length; dotted in a: {STATED:.3g}, from where on "
         f"{bibliography.short('knoblauch2018robust')} state theirs (Fig. 1B, beta_rlm = {BETA:g}); "
-        f"ours holds there from {smallest:.1e} on. b, c: above a line (shaded: d = {D}, h = "
+        f"ours holds there from {_smallest():.1e} on. b, c: above a line (shaded: d = {D}, h = "
         f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
         "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "
         f"study {study.name} enters."
@@ -82,15 +98,9 @@ def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
         panel.plot(FINE, scale, color=colour, label=label)
         if (hazard, d) == (HAZARD, D):
             panel.fill_between(FINE, scale, HIGHEST, color=colour, alpha=0.12, lw=0)
-            of_paper = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0) / D)
-            panel.plot(BETA, of_paper, "o", color=colour, ms=5)
-            panel.annotate(
-                "Fig. 1B", (BETA, of_paper), (-6, -3),
-                textcoords="offset points", size=7.5, ha="right",
-                path_effects=[withStroke(linewidth=2.2, foreground="white")],
-            )  # fmt: skip
+    panel.plot(BETA, _smallest() ** (1 / D), "o", color="black", ms=5, label="Fig. 1B")
     panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))
     panel.set(xlabel="beta_rlm", ylabel=r"smallest |V|$\mathdefault{^{1/d}}$")
     panel.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
     panel.minorticks_off()
-    panel.legend(loc="upper right")
+    panel.legend(loc="lower left", handlelength=1.4)

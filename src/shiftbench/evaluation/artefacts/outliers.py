@@ -6,6 +6,8 @@ second, such as the length of bursts. Of the other axes the first stream with ch
 
 from __future__ import annotations
 
+import math
+
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
@@ -65,11 +67,23 @@ def message(study: StudyResults) -> str:
     percent, verb = f"{alarmed[best[0]]:.1f} % of bursts", "have" if several else "has"
     fewest = f" the fewest false alarms of {len(alarmed)} methods," if len(alarmed) > 1 else ""
     said = f"{where}: {who} {verb}{fewest or ' false alarms'} in {percent}"
-    if not (of_best := [waits[name] for name in best if name in waits]):
-        return said
-    ends = dict.fromkeys(f"{wait:.1f}" for wait in (min(of_best), max(of_best)))
-    wait = f"{'they detect' if several else 'it detects'} a change after {' to '.join(ends)} values"
-    return f"{said}; {wait} (at most {_horizon(study).window} count)"
+    scores = {name: study.score(stream, name, "alarms_at_outliers") for name in alarmed}
+    others = _best.others(study, scores, best, lower=True)
+    of_best = [waits[name] for name in best if name in waits]
+    return f"{said}{_waiting(study, of_best)}{others}"
+
+
+def _waiting(study: StudyResults, waits: list[float]) -> str:
+    """Return the clause on the mean waits of some methods; empty without any."""
+    if not waits:
+        return ""
+    who, window = "they" if len(waits) > 1 else "it", _horizon(study).window
+    if math.isclose(min(waits), window):
+        raised = f"{who} never raise{'s' * (who == 'it')} an alarm"
+        return f", but {raised} within {window} values of a change"
+    ends = dict.fromkeys(f"{wait:.1f}" for wait in (min(waits), max(waits)))
+    detect = f"{who} detect{'s' * (who == 'it')} a change after {' to '.join(ends)} values"
+    return f", and {detect} (at most {window} count)"
 
 
 def _hardest(study: StudyResults) -> tuple[str, str]:

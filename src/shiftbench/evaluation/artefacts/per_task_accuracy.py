@@ -20,11 +20,11 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
-UNIT = "accuracy (%), on the logarithm of the error"
 SPREAD = 0.3
 """Range of the horizontal shifts of lines, which keep bars from hiding each other, in tasks."""
 BOUND = (":", (0, (4, 2, 1, 2)))
-"""Styles of the lines of bounds."""
+DRAWN = ("dotted", "dashes and dots")
+"""Styles of the lines of bounds, and their names."""
 
 
 @figure_style.styled
@@ -89,8 +89,8 @@ def _draw_averages(
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.grid(axis="y", color="0.93", lw=0.6)
     axes.set_axisbelow(True)
-    _continual.scale(axes, "x", shown, space=0.14)
-    axes.set_xlabel(UNIT)
+    _continual.scale(axes, "x", shown, space=0.14, linear=_continual.is_linear(study))
+    axes.set_xlabel(f"accuracy (%), {_continual.scale_note(study)}")
 
 
 def _draw_tasks(
@@ -103,19 +103,22 @@ def _draw_tasks(
     """Draw the accuracy of each learner over tasks; bounds are dotted, or dashes and dots."""
     tasks = 1 + np.arange(next(iter(ends.values())).shape[1])
     means = {name: 100 * _continual.mean_over_seeds(each) for name, each in ends.items()}
-    shown = [*means.values()]
+    shown, shifts = [*means.values()], dict.fromkeys(means, 0.0)
     for name, mean in means.items():
         style = highlights.style(study, name, coloured)
         if name in bounds:
             style |= {"color": figure_style.INK, "ls": BOUND[bounds.index(name) % len(BOUND)]}
-        shift = 0.0
         if name in coloured:
-            shift = SPREAD * highlights.shift(name, coloured)
-            points = _draw_points(axes, tasks + shift, 100 * ends[name], style | {"ls": "none"})
+            shifts[name] = SPREAD * highlights.shift(name, coloured)
+            points = _draw_points(
+                axes, tasks + shifts[name], 100 * ends[name], style | {"ls": "none"}
+            )
             shown += [points]
-        axes.plot(tasks + shift, mean, **style | {"marker": ""}, lw=1.4, label=study.label(name))
-    _continual.scale(axes, "y", np.concatenate(shown), space=0.06)
-    last = {name: (tasks[-1], means[name][-1]) for name in coloured}
+        line = style | {"marker": ""}
+        axes.plot(tasks + shifts[name], mean, **line, lw=1.4, label=study.label(name))
+    linear = _continual.is_linear(study)
+    _continual.scale(axes, "y", np.concatenate(shown), space=0.06, linear=linear)
+    last = {name: (tasks[-1] + shifts[name], means[name][-1]) for name in coloured}
     ends_of_lines = highlights.ends(study, last, coloured)
     for name in bounds:
         ends_of_lines[study.label(name)] = (tasks[-1], means[name][-1], figure_style.INK)
@@ -144,7 +147,8 @@ def _draw_points(
 
 def _lines(study: StudyResults) -> str:
     """Return the words on the lines of bounds; empty without one."""
-    bounds = dict.fromkeys(
-        study.label(name) for stream in study.streams for name in _leaders.bounds(study, stream)
-    )
-    return f"; dotted, not ranked: {', '.join(bounds)}" if bounds else ""
+    told: dict[str, None] = {}
+    for stream in study.streams:
+        for number, name in enumerate(_leaders.bounds(study, stream)):
+            told[f"{DRAWN[number % len(BOUND)]}: {study.label(name)}"] = None
+    return f"; not ranked, {', '.join(told)}" if told else ""

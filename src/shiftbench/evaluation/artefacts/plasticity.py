@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.artefacts import _best, _continual
 from shiftbench.evaluation.metrics import plasticity
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -34,7 +34,7 @@ COLUMNS = (1.03, 1.33, 1.61)
 def draw(study: StudyResults) -> Figure:
     """Draw a panel per stream. Raises UserError without accuracies or slopes."""
     _continual.check(study, "plasticity", ("accuracy", SLOPE))
-    canvas = figure_style.figure(3.9 * len(study.streams), caption(study), study.basis())
+    canvas = figure_style.figure(3.9 * len(study.streams), _foot(study), study.basis())
     letters = figure_style.panel_letters(len(study.streams))
     for letter, (stream, block) in zip(
         letters, figure_style.divide(canvas, study.streams), strict=True
@@ -42,15 +42,20 @@ def draw(study: StudyResults) -> Figure:
         # The right half holds the names, each beside the end of its line.
         axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[1.55, 1])
         beside.set_axis_off()
-        means = _draw_stream(axes, study, stream)
-        if means:
-            figure_style.set_message(block, _message(study, stream, means))
-        figure_style.set_title(axes, letter, "" if means else stream)
+        _draw_stream(axes, study, stream)
+        figure_style.set_message(block, message(study, stream))
+        figure_style.set_title(axes, letter, "")
     return canvas
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say who is the most accurate, describe the lines, the number of runs and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     widths = dict.fromkeys(str(_window(study, stream)) for stream in study.streams)
     return (
         "Accuracy on the test rows of the task at hand, mean over the looks while it is learnt and"
@@ -66,21 +71,32 @@ def _window(study: StudyResults, stream: str) -> int:
     return max(1, study.streams[stream].sizes["task"] // WINDOWS)
 
 
-def _message(study: StudyResults, stream: str, means: dict[str, Interval]) -> str:
+def message(study: StudyResults, stream: str) -> str:
     """Say which learner is the most accurate while it learns, and which of those that go on."""
-    best, *_ = order = highlights.leaders({name: each.mean for name, each in means.items()})
+    scores = {name: _scores(study, stream, name) for name in study.learners}
+    means = {name: statistics.interval(of).mean for name, of in scores.items()}
+    order = highlights.leaders(means, len(means))
+    if not order:
+        return f"{stream}: no method has an accuracy while it learns"
+    best = order[0]
     text = f"{stream}: {study.label(best)} is the most accurate while it learns"
+    text += f", {means[best]:.1f} %"
     going = [name for name in order if not _continual.forgets(study, stream, name)]
-    if best in going or not going:
-        return f"{text}, {means[best].mean:.1f} %"
-    return (
-        f"{text}, {means[best].mean:.1f} %; of those that go on,"
-        f" {study.label(going[0])}, {means[going[0]].mean:.1f} %"
-    )
+    if best not in going and going:
+        text += f"; of methods without a new start, {study.label(going[0])}"
+        text += f", {means[going[0]]:.1f} %"
+    compared = order if best in going else going
+    return text + _best.others(study, {name: scores[name] for name in compared}, going[:1])
 
 
-def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> dict[str, Interval]:
-    """Draw the lines of a panel; return the mean accuracy of each learner over all tasks, in %."""
+def _scores(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+    """Return the mean accuracy while tasks are learnt, in percent [seed]; NaN for failed seeds."""
+    run = study.run(stream, learner)
+    return study.on_seeds(run, 100 * plasticity.accuracy_while_learnt(run).mean(axis=1))
+
+
+def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
+    """Draw the lines of a panel, with names and means beside them."""
     width = _window(study, stream)
     lines: dict[str, np.ndarray] = {}
     means: dict[str, Interval] = {}
@@ -102,7 +118,6 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> dict[str, Inte
     axes.set_ylim(max(0.0, low), min(100.0, high))
     ends = {name: line[-1] for name, line in lines.items()}
     _name_lines(axes, study, stream, ends, means, coloured)
-    return means
 
 
 def _name_lines(
@@ -128,7 +143,7 @@ def _name_lines(
         words = (
             study.label(name),
             units.interval(mean.mean, mean.low, mean.high, units.decimals(1)),
-            units.interval(slope.mean, slope.low, slope.high, "{:+.1f}".format),
+            units.interval(slope.mean, slope.low, slope.high, "{:+z.1f}".format),
         )
         axes.annotate(
             words[0],

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import statistics, units
+from shiftbench.evaluation import table_files
+from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -17,7 +18,8 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream, metric and learner.
 
     ours: "mean [95 % interval]"; paper: the printed number; difference: ours minus paper; note:
-    differences in protocol. Raises UserError without a printed number.
+    differences in protocol. Cells without a number are empty. Raises UserError without a printed
+    number.
     """
     printed = [
         (stream, metric)
@@ -47,7 +49,7 @@ def caption(study: StudyResults) -> str:
 
 def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[str, str]:
     scores = study.score(stream, learner, metric)
-    ours = statistics.interval(scores, statistics.bounds(metric))
+    ours = statistics.interval(scores)
     number = study.published(stream, learner, metric)
     paper = number.mean if number else None
     unit = components.metric(metric).unit
@@ -55,9 +57,13 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
         "stream": stream,
         "metric": f"{metric} ({unit})" if unit else metric,
         "learner": study.label(learner),
-        "ours": units.interval(ours.mean, ours.low, ours.high, units.decimals(4)),
+        "ours": table_files.mean_and_interval(scores, metric, decimals=4),
         "paper": "" if paper is None else f"{paper:.4g}",
-        # Adding 0 turns -0 into 0.
-        "difference": "" if paper is None else f"{round(ours.mean - paper, 4) + 0:+.4f}",
+        "difference": "" if paper is None or not ours.n else _signed(ours.mean - paper),
         "note": number.note if number else "",
     }
+
+
+def _signed(difference: float) -> str:
+    """Return a difference with its sign; adding 0 turns -0 into 0."""
+    return f"{round(difference, 4) + 0:+.4f}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,16 +88,34 @@ def message(study: StudyResults) -> str:
         start += " as well as any," if {name for name, _ in tied} != {best} else " best,"
     start += f" {off} with {_number(point.rate)} of {words} words updated per period"
     rates = [one.rate for _, one in found]
+    compared = _others(study, stream)
     at_most = _equal(point.rate, max(rates))
     end, which = (min(rates), "fewest") if at_most else (max(rates), "most")
     if _equal(end, point.rate):
-        return start
+        return start + compared
     others = [each for each in found if _equal(each[1].rate, end)]
     name, other = min(others, key=lambda each: each[1].error.mean)
     start += ", the most" if at_most else ""
     return (
         f"{start}; with the {which}, {_number(end)}, {name} is {other.error.mean:.2f} periods off"
+        f"{compared}"
     )
+
+
+def _others(study: StudyResults, stream: str) -> str:
+    """Return the clause on how the best points of other curves compare with the best of all."""
+    metric = next(iter(_ways(study, stream)))
+    scores = {name: study.score(stream, name, metric) for name in study.learners}
+    means = {name: -mean for name, mean in _best.means(study, scores).items()}
+    of_curves = {
+        curve: _best.largest({name: means[name] for name in learners if name in means})
+        for curve, learners in _curves(study, stream).items()
+    }
+    labels = {best[0]: curve for curve, best in of_curves.items() if best}
+    firsts = {name: scores[name] for name in labels}
+    best = [name for name in _best.largest(means) if name in firsts]
+    named = replace(study, labels={**study.labels, **labels})
+    return _best.others(named, firsts, best, lower=True)
 
 
 def _ranked(study: StudyResults, stream: str) -> list[tuple[str, _DatingPoint]]:
@@ -236,6 +255,7 @@ def _draw_curve(axes: Axes, name: str, points: list[_DatingPoint], style: dict[s
         capsize=2,
         label=name,
         zorder=3,
+        clip_on=False,
     )
 
 

@@ -6,9 +6,15 @@ even before it learns from it. The fresh one is in the twin stream, at the same 
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from shiftbench.config import provenance
+from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _best
@@ -63,7 +69,11 @@ def message(study: StudyResults, stream: str, twin: str) -> str:
         return f"{stream}: no method gains {what}; {label} {loses} {number}"
     if len(kept) == 1:
         return f"{stream}: {label} gains {number} {what}"
-    return f"{stream}: {label} {'gain' if several else 'gains'} most {what}, {number}"
+    scores = {
+        name: study.score(stream, name, METRIC) - study.score(twin, name, METRIC) for name in kept
+    }
+    most = f"{stream}: {label} {'gain' if several else 'gains'} most {what}, {number}"
+    return f"{most}{_best.others(study, scores, best)}"
 
 
 def _foot(study: StudyResults) -> str:
@@ -80,7 +90,8 @@ def _foot(study: StudyResults) -> str:
 def twins(study: StudyResults) -> list[tuple[str, str]]:
     """Return each stream whose distributions come back, with its twin.
 
-    A twin follows its stream in the order of the study. Raises UserError without pairs.
+    They have the same shifts, and the twin stands for the distributions of its stream. Raises
+    UserError without pairs, and for a twin that is not of exactly one stream.
     """
     fresh = [name for name, store in study.streams.items() if "stands_for" in store]
     others = [
@@ -90,7 +101,41 @@ def twins(study: StudyResults) -> list[tuple[str, str]]:
         what = "streams with the schedule recurring, each with a twin (recurring-twin) beside it"
         raise study.lacking("recall-gain", what)
     study.require_metrics("recall-gain", METRIC)
-    return list(zip(others, fresh, strict=True))
+    pairs: dict[str, str] = {}
+    for twin in fresh:
+        matching = _stood_for(study, twin, others)
+        if len(matching) != 1 or matching[0] in pairs:
+            raise UserError(
+                f"study {study.name}: recall-gain cannot tell whether {twin} is the twin of"
+                f" {' or '.join(others)}: its `stands_for` and `shift` must be the `concept` and"
+                " `shift` of one stream; give each pair the same settings but for the schedule"
+            )
+        pairs[matching[0]] = twin
+    return [(name, pairs[name]) for name in others]
+
+
+def _stood_for(study: StudyResults, twin: str, streams: list[str]) -> list[str]:
+    """Return the streams with the truth of a twin; of several, those with its settings."""
+    store = study.streams[twin]
+    truth = store["stands_for"].values, store["shift"].values
+    matching = [
+        name
+        for name in streams
+        for other in [study.streams[name]]
+        if np.array_equal(truth[0], other["concept"].values)
+        and np.array_equal(truth[1], other["shift"].values)
+    ]
+    if len(matching) < 2:
+        return matching
+    settings = _settings(store)
+    return [name for name in matching if _settings(study.streams[name]) == settings]
+
+
+def _settings(store: xr.Dataset) -> tuple[str, dict[str, Any]]:
+    """Return the family of a stream and its settings but for the schedule."""
+    spec = provenance.spec(store)
+    settings = {name: value for name, value in spec["settings"].items() if name != "schedule"}
+    return spec["family"], settings
 
 
 def gain(study: StudyResults, stream: str, twin: str, learner: str) -> Interval:

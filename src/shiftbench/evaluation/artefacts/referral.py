@@ -20,6 +20,7 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import predictions, referral, statistics
 from shiftbench.evaluation.scoring.predictions import NEW, TESTED, PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -85,14 +86,26 @@ def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
 
     curves: of the first panel.
     """
-    score = _panels(rows)[0][0].removesuffix(", %")
+    score, by = _panels(rows)[0]
+    score = score.removesuffix(", %")
     best, *_ = [*_leaders(curves), None]
     if best is None:
         return f"{rows.where}: no {score} of any method"
     of_all, *_, of_rest = curves[best].mean()
+    referred = f"{100 * max(SHARES):.0f} % referred"
+    if len(curves) == 1:
+        return (
+            f"{rows.where}: referred by {by}, {study.label(best)} has an {score} of {of_all:.1f} %"
+            f" on all rows and of {of_rest:.1f} % with {referred}"
+        )
+    scores = {
+        name: study.on_seeds(study.run(rows.stream, name), of_seeds.mean(axis=1).to_numpy())
+        for name, of_seeds in curves.items()
+    }
     return (
-        f"{rows.where}: of {len(curves)} methods, {study.label(best)} has the largest {score},"
-        f" {of_all:.1f} % of all rows and {of_rest:.1f} % with {100 * max(SHARES):.0f} % referred"
+        f"{rows.where}: referred by {by}, {study.label(best)} has the largest mean {score} of"
+        f" {len(curves)} methods, from {of_all:.1f} % on all rows to {of_rest:.1f} % with"
+        f" {referred}{_best.others(study, scores, [best])}"
     )
 
 
@@ -161,8 +174,9 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
             means = {name: of_learners[name].mean().iloc[-1] for name in coloured}
             last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
             highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
-    for (_, by), axes in panels.items():
-        figure_style.set_title(axes, next(letters), f"by {by}")
+    for (score, by), axes in panels.items():
+        title = f"{score.removesuffix(', %')}, by {by}"
+        figure_style.set_title(axes, next(letters), title)
 
 
 def _panels(rows: _Rows) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _regime_lines, _regimes
+from shiftbench.evaluation.artefacts import _best, _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regimes import DETECTION, Grid
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -31,10 +31,7 @@ def caption(study: StudyResults) -> str:
     metrics = _shown(study)
     summaries = {name: components.summary("metrics", name).rstrip(".") for name in metrics}
     named = [f"{_title(name)}: {text[0].lower()}{text[1:]}" for name, text in summaries.items()]
-    return (
-        f"{message(study)}, mean over {len(study.streams)} streams. {'; '.join(named)}."
-        f" {_foot(study)} {study.basis()}"
-    )
+    return f"{message(study)}. {'; '.join(named)}. {_foot(study)} {study.basis()}"
 
 
 def message(study: StudyResults) -> str:
@@ -42,17 +39,31 @@ def message(study: StudyResults) -> str:
     _shown(study)
     recall, precision = (_means(study, metric) for metric in FACTS.uses)
     found, true = (highlights.leaders(means, 1) for means in (recall, precision))
+    where = f"Over {len(study.streams)} streams"
     if not found or not true:
         return "No method has a shift to judge"
     if len(recall) == 1:
-        start = f"{study.label(found[0])} finds {recall[found[0]]:.0f} % of the shifts"
-        return f"{start}, and {precision[true[0]]:.0f} % of the shifts that it infers are true"
+        start = f"{where}, {study.label(found[0])} finds {recall[found[0]]:.1f} % of the shifts"
+        return f"{start}, and {precision[true[0]]:.1f} % of the shifts that it infers are true"
+    others = _best.others(study, _scores(study, FACTS.uses[0]), found)
     also = "it also" if true == found else study.label(true[0])
     return (
-        f"Of {len(recall)} methods, {study.label(found[0])} finds the most shifts"
-        f" ({recall[found[0]]:.0f} %); {also} has the highest precision"
-        f" ({precision[true[0]]:.0f} %)"
+        f"{where}, {study.label(found[0])} finds the most shifts of {len(recall)} methods,"
+        f" {recall[found[0]]:.1f} %{others}; {also} has the highest precision,"
+        f" {precision[true[0]]:.1f} %"
     )
+
+
+def _scores(study: StudyResults, metric: str) -> dict[str, np.ndarray]:
+    """Return the mean over streams of each method [seed], without streams that have no number."""
+    scores = {
+        name: np.array([study.score(stream, name, metric) for stream in study.streams])
+        for name in study.learners
+    }
+    return {
+        name: np.array([statistics.interval(of).mean for of in each.T])
+        for name, each in scores.items()
+    }
 
 
 def _means(study: StudyResults, metric: str) -> dict[str, float]:

@@ -7,6 +7,7 @@ cell has the colour of its leader; on the right it shows the lead over the study
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -14,13 +15,13 @@ import seaborn as sns
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regimes
+from shiftbench.evaluation.artefacts import _best, _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import statistics, study_ranking, units
 from shiftbench.evaluation.scoring.comparison import ALPHA
@@ -50,10 +51,10 @@ def draw(study: StudyResults) -> Figure:
     grid, metric = _regimes.grid(study, "regime-map"), _metric(study)
     cells = _regimes.cells(study, metric)
     blocks, rows = grid.blocks(), grid.values(1)
-    height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5
-    text = _caption(study, metric, list(cells.values()))
-    figure = figure_style.figure(height, text, study.basis())
-    panels = figure.subplots(len(blocks), 2, squeeze=False)
+    height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5 + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study, metric), study.basis())
+    below = figure_style.below_message(figure, _message(study, list(cells.values())))
+    panels = below.subplots(len(blocks), 2, squeeze=False)
     letters = figure_style.panel_letters(panels.size)
     most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
     for number, (block, (left, right)) in enumerate(zip(blocks, panels, strict=True)):
@@ -66,19 +67,36 @@ def draw(study: StudyResults) -> Figure:
                 cell = cells[grid.stream(column, row, block)]
                 _draw_leader(left, (x, y), study, metric, cell)
                 _draw_lead(right, (x, y), study, metric, cell, most)
-    _legend(figure, study, list(cells.values()))
+    _legend(below, study, list(cells.values()))
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the cells, the resolved leads, the number of runs and the reductions."""
+    """Count the resolved leads, describe the cells, the number of runs and the reductions."""
     metric = _metric(study)
-    return _caption(study, metric, list(_regimes.cells(study, metric).values()))
+    said = _message(study, list(_regimes.cells(study, metric).values()))
+    return f"{said}. {_foot(study, metric)}"
 
 
-def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
+def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
+    """Say who leads in the most cells, and in how many the lead over all others is resolved."""
+    led = Counter(cell.leader for cell in cells if cell.leader is not None)
+    if not led:
+        return "No cell has a score"
+    most = max(led.values())
+    best = [name for name in study.learners if led[name] == most]
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
+    corrected = f", corrected over the cells in {everywhere}" if resolved else ""
+    verb = "leads" if len(best) == 1 else "each lead"
+    return (
+        f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; leads over all others "
+        f"are resolved in {resolved} of {len(cells)} cells{corrected}"
+    )
+
+
+def _foot(study: StudyResults, metric: str) -> str:
+    """Return what is written below the figure."""
     unit = "percentage points of" if units.factor(metric) > 1 else "units of"
     versus = study.label(str(study.baseline))
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
@@ -86,9 +104,9 @@ def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> st
         f"Colour and name: the method with the best mean {metric}. Numbers: its lead in {unit} "
         f"{metric}, paired by seed, with the 95 % interval (Student t{ends}). Hatched: not "
         "resolved, on the left from the methods whose markers stand in the cell too (grey: nor "
-        f"from {versus}), on the right from {versus} (paired t test at 5 %, Holm's method over the "
-        f"methods of a cell). Leads over all others are resolved in {resolved} of {len(cells)} "
-        f"cells, corrected over the cells as well in {everywhere}. {study.basis()}"
+        f"from {versus}), on the right from {versus} (paired t test at 5 %; Holm's method over the "
+        "pairs of methods of a cell, on the right over its methods). Intervals are not corrected."
+        f" {study.basis()}"
     )
 
 
@@ -205,7 +223,7 @@ def _cell_width(axes: Axes) -> float:
     return PANEL / axes.get_xlim()[1]
 
 
-def _legend(figure: Figure, study: StudyResults, cells: list[StreamRanking]) -> None:
+def _legend(figure: SubFigure, study: StudyResults, cells: list[StreamRanking]) -> None:
     """Add the methods that lead a cell, or share its lead, and the meaning of hatching."""
     leading = {name for cell in cells for name in (cell.leader, *cell.tied)}
     handles: list[Line2D | Patch] = [

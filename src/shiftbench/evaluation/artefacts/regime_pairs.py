@@ -42,11 +42,44 @@ def draw(study: StudyResults) -> Figure:
             f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True
         ),
     ]
-    return _regime_lines.draw(study, grid, [row for row in rows if row.lines], caption(study))
+    shown = [row for row in rows if row.lines]
+    figure = _regime_lines.draw(study, grid, shown, _foot(study))
+    figure_style.set_message(figure, message(study))
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Count the streams with a benefit, describe the lines, the runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say on how many streams detecting changes helps, and on how many memory does."""
+    baseline, reference = _baseline_and_reference(study)
+    metric = study_ranking.leading_metric(study, "regime-pairs")
+    counts = {name: _counts(study, metric, name, baseline) for name in _deciders(study)}
+    said = [_counted(study, baseline, reference, *_counts(study, metric, baseline, reference))]
+    if counts:
+        best = max(counts, key=lambda name: (counts[name][0], -counts[name][1]))
+        others = f"Of {len(counts)} methods, " if len(counts) > 1 else ""
+        said.insert(0, f"{others}{_counted(study, best, baseline, *counts[best])}")
+    return "; ".join(said)
+
+
+def _counts(study: StudyResults, metric: str, first: str, second: str) -> tuple[int, int]:
+    """Return on how many streams a method is significantly better, and worse, than another."""
+    ends = list(map(_advantage(study, metric, first, second), study.streams))
+    return sum(each.low > 0 for each in ends), sum(each.high < 0 for each in ends)
+
+
+def _counted(study: StudyResults, first: str, second: str, better: int, worse: int) -> str:
+    versus = f"{study.label(first)} is significantly better than {study.label(second)}"
+    number = len(study.streams)
+    return f"{versus} on {better or 'none'} of {number} streams, worse on {worse or 'none'}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     baseline, reference = (study.label(name) for name in _baseline_and_reference(study))
     names = [study.label(name) for name in _deciders(study)]
     above = f"Above: {', '.join(names)} minus {baseline}. Below: " if names else ""

@@ -22,11 +22,11 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per cell and method, best first; scores and differences in the metric's unit.
 
     The value on each axis; place in the ranking; score, low, high: mean over seeds with its
-    interval; lead...: of the leader over this method, with p (Holm over the others of the cell) and
-    equivalent (probability of a difference that does not matter); lead_over_map_p: in the leader's
-    row, of its lead over all others, by Holm's method over the cells; minus_BASELINE...: of this
-    method, p by Holm's method over the methods of the cell; means of metrics of shift detection;
-    seeds. Raises UserError without axes, or a metric with a better direction.
+    interval; lead...: of the leader over this method, with p (Holm over the pairs of methods of the
+    cell) and equivalent (probability of a difference that does not matter); lead_over_map_p: in the
+    leader's row, of its lead over all others, by Holm's method over the cells; minus_BASELINE...:
+    of this method, p by Holm's method over the methods of the cell; means of metrics of shift
+    detection; seeds. Raises UserError without axes, or a metric with a better direction.
     """
     _regimes.grid(study, "regime-table")
     metric = study_ranking.leading_metric(study, "regime-table")
@@ -63,8 +63,8 @@ def caption(study: StudyResults) -> str:
     return (
         f"score: mean {metric} over seeds, in brackets its {statistics.described(metric)}. lead: "
         "of the leader of the cell over this method, paired by seed; p: paired t test, Holm's "
-        "method over the others of the cell; equivalent: posterior probability (Student t, "
-        "reference prior) of a difference below "
+        "method over the pairs of methods of the cell; equivalent: posterior probability (Student "
+        "t, reference prior) of a difference below "
         f"{'1 point' if units.factor(metric) > 1 else '1 % of the mean'}; lead_over_map_p: of "
         "the lead over all others, by Holm's method over the cells. minus: this method minus the "
         f"baseline, p over the methods of the cell. {study.basis()}"

@@ -17,7 +17,7 @@ from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _best
-from shiftbench.evaluation.scoring import hindsight, statistics
+from shiftbench.evaluation.scoring import hindsight
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(uses=("regret", "expected_regret", "regret_bound", "regret_bound_worst_case"))
@@ -27,6 +27,9 @@ DASHES = {
     "regret_bound": "bound, with this stream's gradients",
     "regret_bound_worst_case": "bound, worst case",
 }
+
+WIDTH, DISTANCE = 0.3, 0.4
+"""Width of the points of a learner, and the distance of both kinds, in learners."""
 
 
 @figure_style.styled
@@ -92,36 +95,34 @@ def _largest_share(regrets: np.ndarray, bounds: np.ndarray) -> float:
 
 def _smallest(study: StudyResults) -> str:
     """Say which learner has the smallest regret of its mean, or on how many streams."""
-    means = {
-        stream: {
-            name: statistics.interval(study.score(stream, name, "regret")).mean
-            for name in study.learners
-        }
+    scores = {
+        stream: {name: study.score(stream, name, "regret") for name in study.learners}
         for stream in study.streams
     }
-    return _best.smallest(study, means, "regret")
+    return _best.smallest(study, scores, "regret")
 
 
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         "Sum of losses minus that of the best fixed predictor in hindsight; a point is a random "
-        "order of the rows, in the same sequence everywhere; dashes: the bounds of "
-        f"{bibliography.short('cherief2019online')} for each order (metrics regret_bound and "
-        "regret_bound_worst_case), none where no theorem applies. Compared: the expected "
-        "regret with the first, the regret of the mean with the second, as in the table "
+        "order of the rows, in the same sequence everywhere; above it, a dash: its bound of "
+        f"{bibliography.short('cherief2019online')} (metrics regret_bound and "
+        "regret_bound_worst_case), none where no theorem applies; compared as in the table "
         "regret-table. "
         f"{study.basis()}"
     )
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
+    """Draw the regrets of each learner, each order below or above its bound."""
     for kind, (metric, label) in enumerate(POINTS.items()):
+        bound = hindsight.BOUNDS[metric]
         for x, learner in enumerate(study.learners):
             regret = study.score(stream, learner, metric)
-            spread = np.linspace(-0.1, 0.1, len(regret)) + 0.24 * (kind - 0.5)
+            place = x + WIDTH * np.linspace(-0.5, 0.5, len(regret)) + DISTANCE * (kind - 0.5)
             panel.plot(
-                x + spread,
+                place,
                 regret,
                 figure_style.MARKERS[kind],
                 color=figure_style.PALETTE[kind],
@@ -130,17 +131,14 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
                 alpha=0.7,
                 label=label if x == 0 else None,
             )
-    for kind, (metric, label) in enumerate(DASHES.items()):
-        for x, learner in enumerate(study.learners):
-            bound = study.score(stream, learner, metric)
             panel.plot(
-                x + np.linspace(-0.3, 0.3, len(bound)),
-                bound,
+                place,
+                study.score(stream, learner, bound),
                 "_",
-                color=figure_style.PALETTE[2 + kind],
+                color=figure_style.PALETTE[2 + list(DASHES).index(bound)],
                 ms=5,
                 mew=1.5,
-                label=label if x == 0 else None,
+                label=DASHES[bound] if x == 0 else None,
             )
     # Regret may be negative, and the bounds span decades.
     panel.set_yscale("symlog", linthresh=1.0)

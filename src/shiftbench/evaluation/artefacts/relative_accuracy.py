@@ -16,7 +16,7 @@ from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _detectors, _pictures
+from shiftbench.evaluation.artefacts import _best, _detectors, _pictures
 from shiftbench.evaluation.scoring import shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -54,10 +54,15 @@ def caption(study: StudyResults) -> str:
     )
     messages = [message(study, stream) for stream in study.streams]
     return (
-        f"{'. '.join(messages)}. {_foot(study)} In colour: the methods of the largest means; grey: "
-        "the others, except lines far below, which are named. Images: the same test image under "
-        f"the map of each segment, for the first seed; {inferred}. {study.basis()}"
+        f"{'. '.join(messages)}. {_foot(study)} In colour: the methods of the largest means"
+        f"{_others(study)}. Images: the same test image under the map of each segment; {inferred}. "
+        f"{study.basis()}"
     )
+
+
+def _others(study: StudyResults) -> str:
+    """Return the words on grey lines; empty where all are in colour."""
+    return "; grey: the others" if len(study.learners) - 1 > COLOURED else ""
 
 
 def message(study: StudyResults, stream: str) -> str:
@@ -70,9 +75,11 @@ def message(study: StudyResults, stream: str) -> str:
         return f"{stream}: no other method has a run to compare with {baseline}"
     above = sum(lead.low > 0 for lead in leads.values())
     below = sum(lead.high < 0 for lead in leads.values())
+    scores = {name: study.score(stream, name, METRIC) for name in leads}
     return (
         f"{stream}: of {len(leads)} methods, {above} lead {baseline} and {below} trail it; "
         f"{study.label(best)} {_first(leads[best].mean)} by {abs(leads[best].mean):.1f} points"
+        f"{_best.others(study, scores, [best])}"
     )
 
 
@@ -89,7 +96,8 @@ def _foot(study: StudyResults) -> str:
     return (
         f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
         f"mean over tasks, {interval}. Right: mean over seeds; {seeds}, of the method that leads "
-        "most; dotted: true shifts."
+        "most; dotted: true shifts, darker where more seeds have them; images: segments of the "
+        "first seed."
     )
 
 
@@ -113,8 +121,9 @@ def _check(study: StudyResults) -> None:
 
 
 def _detecting_learners(study: StudyResults) -> list[str]:
-    """Return the learners that decide about shifts on the first stream."""
-    return list(_detectors.of_stream(study, next(iter(study.streams))))
+    """Return the learners that decide about shifts on any stream."""
+    found = {name for stream in study.streams for name in _detectors.of_stream(study, stream)}
+    return [name for name in study.learners if name in found]
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
@@ -167,12 +176,12 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
     every = -(-len(starts) // EXAMPLES)
     width = 0.8 * every * len(shifts) / len(starts)
     read = provenance.reader(store).task
-    for start, middle in list(zip(starts, middles, strict=True))[::every]:
+    lefts = (middles[::every] - width / 2 + 0.5) / len(shifts)
+    apart = highlights.spread(lefts, 1.05 * width / len(shifts)) * len(shifts) - 0.5
+    for start, left in zip(starts[::every], apart, strict=True):
         task = read(store, [realisation], int(start))
         image = (task.train if task.test is None else task.test).inputs[0, 0]
-        inset = axes.inset_axes(
-            (middle - width / 2, 0, width, 1), transform=axes.get_xaxis_transform()
-        )
+        inset = axes.inset_axes((left, 0, width, 1), transform=axes.get_xaxis_transform())
         _pictures.show(inset, image)
     axes.set_axis_off()
 
@@ -207,13 +216,13 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str, coloured: list[str
         task, style = np.arange(len(band.mean)), highlights.style(study, learner, coloured)
         axes.plot(task, band.mean, **style, ms=3.5, lw=1.4)
         lines[learner] = band.mean
-        if learner == coloured[0]:
+        if learner in coloured[:1]:
             figure_style.draw_spread(axes, task, 100 * values, band, style["color"], 0.13)
             shown += [figure_style.visible_values(100 * values, band), band.low, band.high]
     shown += [lines[name] for name in coloured]
     grey = {study.label(name): line for name, line in lines.items() if name not in coloured}
     _name_outside(axes, highlights.limit(axes, shown, grey))
-    last = len(next(iter(lines.values()))) - 1
+    last = study.streams[stream].sizes["task"] - 1
     ends = highlights.ends(study, {name: (last, lines[name][-1]) for name in coloured}, coloured)
     highlights.name_ends(axes, ends | {study.label(_baseline(study)): (last, 0.0, "black")})
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
@@ -247,8 +256,16 @@ def _draw_means(
 
 
 def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
-    shifts = [_detectors.inferred(study, stream, name) for name in detectors]
-    share = np.array([flags.mean(axis=0) for flags in shifts if flags is not None])
+    """Draw the share of seeds with a shift by task; a row is empty where a learner infers none."""
+    share = np.full((len(detectors), study.streams[stream].sizes["task"]), np.nan)
+    for row, name in enumerate(detectors):
+        shifts = _detectors.inferred(study, stream, name)
+        if shifts is None:
+            place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "size": 7}
+            place |= {"ha": "center", "va": "center", "color": figure_style.MUTED}
+            axes.text(0.5, row, "no decisions", **place)
+        else:
+            share[row] = shifts.mean(axis=0)
     extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
     image = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
     axes.set_yticks(range(len(detectors)), [study.label(name) for name in detectors])

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _series
+from shiftbench.evaluation.artefacts import _change_lines, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -28,6 +28,8 @@ COLUMNS, ROWS = 900, 120
 """Largest number of cells of a run-length posterior; in larger cells the largest value is shown."""
 FAINTEST = 1e-4
 """Probabilities below this are white."""
+KINDS = {"known": "true", "accepted": "accepted", "annotated": "annotated"}
+"""What the known changes of a stream are, by its attribute `truth`."""
 
 
 @figure_style.styled
@@ -38,14 +40,16 @@ def draw(study: StudyResults) -> Figure:
     heights = [2.0] + [
         height for name in learners for height in ([1.3, 0.7][: 1 + (name in models)])
     ]
-    total = sum(heights) + 0.3 * len(heights)
-    figure = figure_style.figure(total * len(study.streams), caption(study), study.basis())
+    total = sum(heights) + 0.3 * len(heights) + figure_style.MESSAGE
+    figure = figure_style.figure(total * len(study.streams), _foot(study), study.basis())
+    letters = iter(figure_style.panel_letters((1 + len(learners)) * len(study.streams)))
     for stream, block in figure_style.divide(figure, study.streams):
+        figure_style.set_message(block, _message(study, stream))
         panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         remaining = iter(panels)
-        _draw_series(next(remaining), study, stream)
-        for number, name in enumerate(learners):
-            _draw_run_lengths(next(remaining), study, stream, name, "bcdefghij"[number])
+        _draw_series(next(remaining), study, stream, next(letters))
+        for name in learners:
+            _draw_run_lengths(next(remaining), study, stream, name, next(letters))
             if name in models:
                 _draw_models(next(remaining), study, stream, name)
         panels[-1].set(
@@ -55,14 +59,33 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the panels, the known changes, the number of runs and the reductions."""
+    """Count the changes, describe the panels, the number of runs and the reductions."""
+    return "".join(f"{_message(study, stream)}. " for stream in study.streams) + _foot(study)
+
+
+def _message(study: StudyResults, stream: str) -> str:
+    """Say how many changes each learner infers on a stream, and how many are known."""
+    said = _change_lines.counts(study, stream, _learners_with_run_lengths(study))
+    store = study.streams[stream]
+    known = int(_known_changes(store).sum())
+    return f"{said}; {_change_lines.there_are(known, _kind(store))}" if known else said
+
+
+def _kind(store: xr.Dataset) -> str:
+    """Return what the known changes of a stream are: true, accepted or annotated."""
+    return KINDS["annotated"] if "annotation" in store else KINDS.get(store.attrs["truth"], "true")
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     stores = study.streams.values()
     several = any(store["value"].values[0].shape[1] > 1 for store in stores)
-    changes = any(_known_changes(store).any() for store in stores)
+    kinds = dict.fromkeys(_kind(store) for store in stores if _known_changes(store).any())
+    dotted = f"; dotted: {' or '.join(kinds)} changes" if kinds else ""
     events = any("event" in store for store in stores)
     series = "the series, all of them thin, and their mean" if several else "the series"
     return (
-        f"Top: {series}{'; dotted: true, accepted or annotated changes' * changes}"
+        f"Top: {series}{dotted}"
         f"{'; dashed: an event' * events}. Below, for each learner: posterior of the run "
         f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
         "length at each step; marks at the top: changepoints of the most probable segmentation, "
@@ -93,7 +116,7 @@ def _span(store: xr.Dataset) -> tuple[Any, Any]:
     return labels[0], labels[-1] + (labels[-1] - labels[-2])
 
 
-def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
+def _draw_series(panel: Axes, study: StudyResults, stream: str, letter: str) -> None:
     store = study.streams[stream]
     value, label = _series.plotted(store)
     thin = value.shape[1] > 1
@@ -111,7 +134,7 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
             panel.text(times[task], 1.0, f" {event}", size=7.5, va="top",
                        transform=panel.get_xaxis_transform())  # fmt: skip
     panel.set_ylabel(label)
-    figure_style.set_title(panel, "a", stream)
+    figure_style.set_title(panel, letter, stream)
 
 
 def _known_changes(store: xr.Dataset) -> np.ndarray:

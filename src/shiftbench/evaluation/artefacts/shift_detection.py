@@ -1,7 +1,8 @@
 """True shifts that each learner finds, their delays, false alarms and calibration.
 
 Shifts found, delays and false alarms are those of the most likely history at the end, as defined
-in `scoring.detection`; probabilities are those of `scoring.shift_probabilities`.
+in `scoring.detection`; probabilities are those of `scoring.shift_probabilities`. Streams without
+shifts are left out; tables have their false alarms.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ MISSED = "white"
 BINS = 5
 FEWEST = 10
 """Fewest tasks in a bin that is drawn; a stream needs `BINS` times as many."""
+LABELLED = 12
+"""Largest number of true shifts that are numbered one by one."""
 JOINED = 3
 """Fewest points that a line joins."""
 AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"
@@ -53,15 +56,15 @@ class _Detector(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one block per stream. Raises UserError if no learner decides about shifts."""
-    by_stream = {stream: _detectors_of(study, stream) for stream in study.streams}
+    """Draw one block per stream with shifts. Raises UserError if no learner decides about any."""
+    by_stream = _by_stream(study)
     for stream, detectors in by_stream.items():
         if not detectors:
             raise study.lacking(
                 "shift-detection", f"a learner that decides about shifts on {stream}"
             )
     height = 4.2 + 0.45 * max(map(len, by_stream.values()))
-    figure = figure_style.figure(height * len(by_stream), _foot(study), study.basis())
+    figure = figure_style.figure(height * len(by_stream), _foot(study), _basis(study))
     for stream, block in figure_style.divide(figure, by_stream):
         _draw_stream(block, study, stream, by_stream[stream])
     return figure
@@ -69,7 +72,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say who finds the most, describe the panels, the number of runs and the reductions."""
-    of_streams = {stream: _detectors_of(study, stream) for stream in study.streams}
+    of_streams = _by_stream(study)
     messages = [_message(study, *each) for each in of_streams.items()]
     scores = [
         _brier_parts(study, stream, detector)
@@ -81,8 +84,20 @@ def caption(study: StudyResults) -> str:
         f"{'. '.join(messages)}. In hindsight: a true shift is found by the first shift that the"
         " most likely history at the end places at its task or later, before the next true one; all"
         f" others are false alarms. {_foot(study)}"
-        f" Brier score = reliability - resolution + uncertainty: {brier}. {study.basis()}"
+        f" Brier score = reliability - resolution + uncertainty: {brier}. {_basis(study)}"
     )
+
+
+def _by_stream(study: StudyResults) -> dict[str, list[_Detector]]:
+    """Return the detectors of each stream with shifts. Raises UserError without such a stream."""
+    changing = _detectors.changing(study)
+    if not changing:
+        raise study.lacking("shift-detection", "a stream with shifts")
+    return {stream: _detectors_of(study, stream) for stream in changing}
+
+
+def _basis(study: StudyResults) -> str:
+    return study.basis(_detectors.changing(study))
 
 
 def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> str:
@@ -115,16 +130,21 @@ def _found(detectors: list[_Detector]) -> dict[str, float]:
 
 def _foot(study: StudyResults) -> str:
     """Return the sentences on bars and bins, which are drawn below the figure."""
-    judged = [_judged(each) for stream in study.streams for each in _detectors_of(study, stream)]
+    judged = [_judged(each) for detectors in _by_stream(study).values() for each in detectors]
     bars = f"c: mean over seeds, {statistics.described('shift_recall')}."
     if not any(judged):
         return f"{bars} Probabilities are not judged on fewer than {FEWEST * BINS} tasks."
     return (
         f"{bars} d, e: all tasks but the first, of all seeds, in {BINS} bins, without those"
         f" of fewer than {FEWEST} tasks; bars: Wilson's 95 % interval, as if tasks were"
-        f" independent; below: tasks in each bin. In colour: the {highlights.MOST} methods"
-        " that find the most."
+        f" independent; below: tasks in each bin.{_colours(study)}"
     )
+
+
+def _colours(study: StudyResults) -> str:
+    """Return the sentence on colours; empty where no method is grey."""
+    grey = any(len(detectors) > highlights.MOST for detectors in _by_stream(study).values())
+    return f" In colour: the {highlights.MOST} methods that find the most." if grey else ""
 
 
 def _judged(detector: _Detector) -> list[str]:
@@ -161,7 +181,7 @@ def _brier_parts(study: StudyResults, stream: str, detector: _Detector) -> str:
         return ""
     p, true = detector.probabilities[AFTER]
     parts = shift_probabilities.brier_terms(shift_probabilities.reliability(p, true, BINS))
-    name = study.label(detector.name) + f" on {stream}" * (len(study.streams) > 1)
+    name = study.label(detector.name) + f" on {stream}" * (len(_detectors.changing(study)) > 1)
     numbers = f"{parts.reliability:.3f} - {parts.resolution:.3f} + {parts.uncertainty:.3f}"
     brier = shift_probabilities.brier(p, true)
     return f"{name} {brier.mean():.3f} = {numbers}"
@@ -207,9 +227,18 @@ def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("true shift, in the order of time")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _label_shifts(axes, detectors[0].delays, most)
     scale = axes.figure.colorbar(mesh, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
     scale.ax.set_yticklabels(["0 %", "100 %"])
     scale.outline.set_visible(False)
+
+
+def _label_shifts(axes: Axes, delays: list[np.ndarray], most: int) -> None:
+    """Label the numbers of shifts, with the seeds that have so many where not all do."""
+    having = [sum(len(each) > k for each in delays) for k in range(most)]
+    seeds = ["" if n == len(delays) else f"\n{n} of {len(delays)} seeds" for n in having]
+    if most <= LABELLED:
+        axes.set_xticks(np.arange(most) + 1, [f"{k + 1}{text}" for k, text in enumerate(seeds)])
 
 
 def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
@@ -221,7 +250,8 @@ def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
         start = 0.0
         for share, shade in zip(shares, [*DELAYS.values(), MISSED], strict=True):
             share *= 100
-            axes.barh(row, share, left=start, color=shade, edgecolor=figure_style.MUTED, lw=0.5)
+            edge = {"edgecolor": figure_style.MUTED, "lw": 0.5, "clip_on": False}
+            axes.barh(row, share, left=start, color=shade, **edge)
             if share > 9:
                 ink = "white" if shade in list(DELAYS.values())[:2] else figure_style.INK
                 middle = (start + share / 2, row)

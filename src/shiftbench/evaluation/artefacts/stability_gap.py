@@ -47,14 +47,17 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults, stream: str) -> str:
     """Say which learner has the smallest stability gap, of those that are not bounds."""
-    gaps = _best.ranked(study, {name: _gap(study, stream, name) for name in study.learners})
+    scores = {name: 100 * study.score(stream, name, GAP) for name in study.learners}
+    gaps = _best.means(study, scores)
     order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))
     if not order:
         return f"{stream}: no method has a stability gap"
     points, label = f"{gaps[order[0]]:.1f} points", study.label(order[0])
     if len(order) == 1:
         return f"{stream}: {label} has a stability gap of {points}"
-    return f"{stream}: {label} has the smallest stability gap of {len(order)} methods, {points}"
+    others = _best.others(study, scores, order[:1], lower=True)
+    leads = f"{stream}: {label} has the smallest stability gap of {len(order)} methods, {points}"
+    return f"{leads}{others}"
 
 
 def _gap(study: StudyResults, stream: str, learner: str) -> float:

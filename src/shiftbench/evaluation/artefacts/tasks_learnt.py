@@ -6,6 +6,7 @@ points, cannot be distinguished by colour.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _foot(study: StudyResults) -> str:
     spread = figure_style.spread_note(study, statistics.described(_continual.METRIC))
     return (
         f"Average accuracy over the tasks so far, after each task: mean over seeds, {spread}; "
-        "vertical: logarithm of the error; "
+        f"vertical: {_continual.scale_note(study)}; "
         f"grey: the other learners; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.basis()}"
@@ -75,12 +76,20 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         size = TITLE * min(1.0, FITTING / len(label))
         axes.set_title(label, fontweight="bold", size=size)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ours = [
-        figure_style.visible_values(percent[name], band).ravel() for name, band in bands.items()
-    ]
-    _continual.scale(panels[0], "y", np.concatenate([*ours, [*paper.values()]]), space=0.15)
+    shown = np.concatenate([*_covered(percent, bands), [*paper.values()]])
+    _continual.scale(panels[0], "y", shown, space=0.15, linear=_continual.is_linear(study))
     block.supxlabel("number of tasks learnt", size=9)
     block.supylabel("accuracy (%)", size=9)
+
+
+def _covered(
+    percent: dict[str, np.ndarray], bands: dict[str, statistics.Band]
+) -> Iterator[np.ndarray]:
+    """Yield what the axis has to cover of each learner: its seeds, or its band."""
+    for name, band in bands.items():
+        yield figure_style.visible_values(percent[name], band).ravel()
+        if len(percent[name]) >= figure_style.FEWEST_OF_BAND:
+            yield from (band.low, band.high)
 
 
 def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +98,7 @@ def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
 
 def _draw_learner(axes: Axes, band: statistics.Band, style: dict[str, Any]) -> None:
     tasks, mean = _points(band)
-    axes.plot(tasks, mean, **style, ms=3, lw=1.4, zorder=3)
+    axes.plot(tasks, mean, **style, ms=3, lw=1.4, zorder=3, clip_on=False)
     # Beside the title, where no curve can be.
     axes.annotate(
         "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",

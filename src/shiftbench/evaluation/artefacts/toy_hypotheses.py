@@ -18,16 +18,16 @@ from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.metrics import shifts
-from shiftbench.evaluation.scoring import beam_lineage, shift_matching, statistics
+from shiftbench.evaluation.scoring import beam_lineage, shift_matching, statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import exact_segmentation
 
 FACTS = Facts(requires=("true-level",), from_learner=("lineage", "rivals", "level"))
 
 LABELS = {
-    "jump_f1": "F1 of jumps\n(± 1 step)",
+    "jump_f1": "F1 of jumps (%)\n(± 1 step)",
     "log_predictive": "log predictive\n(nats per step)",
-    "exact_map_agreement": "share equal to\nthe exact MAP",
+    "exact_map_agreement": "equal to the\nexact MAP (%)",
 }
 
 
@@ -44,8 +44,9 @@ def draw(study: StudyResults) -> Figure:
     shown = _shown_beam(study, beams)
     seed, overtakes = first_overtaking(study.run(stream, shown.learner))
     metrics = [name for name in LABELS if name in study.metrics]
-    figure = figure_style.figure(4.6, caption(study), study.basis([stream]))
-    left, *right = figure.subfigures(
+    height = 4.6 + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study), study.basis([stream]))
+    left, *right = figure_style.below_message(figure, message(study)).subfigures(
         1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
     )[0]
     level, weight = left.subplots(2, 1, sharex=True, height_ratios=[3.4, 1])
@@ -65,7 +66,39 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say what the beam is good for, describe the figure, the runs and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say how long the winner was behind, and what larger beams find."""
+    stream, beams = next(iter(study.streams)), _beams(study)
+    run = study.run(stream, _shown_beam(study, beams).learner)
+    seed, overtakes = first_overtaking(run)
+    number = int(run["seed"].values[seed])
+    story = "In no seed was the hypothesis that wins in the end behind"
+    if overtakes is not None:
+        story = f"The hypothesis that wins in the end leads only from step {overtakes} on"
+        story = f"{story} (seed {number})"
+    if "jump_f1" not in study.metrics:
+        return story
+    f1 = {beam: statistics.interval(study.score(stream, beam.learner, "jump_f1")).mean
+          for beam in beams}  # fmt: skip
+    best = max(f1, key=f1.__getitem__)
+    least = min((each for each in f1 if each.weights == best.weights), key=lambda each: each.size)
+    if best == least:
+        return f"{story}; F1 of the jumps is largest with K = {best.size}, {100 * f1[best]:.1f} %"
+    start, end = (f"{100 * f1[each]:.1f} % (K = {each.size})" for each in (least, best))
+    return f"{story}; F1 of the jumps grows from {start} to {end} with {_kind(best)}"
+
+
+def _kind(beam: _Beam) -> str:
+    """Return in words how a beam weighs its hypotheses."""
+    return "Bayes weights" if beam.weights == "bayes" else f"the {beam.weights}'s weights"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     stream, shown = next(iter(study.streams)), _shown_beam(study, _beams(study))
     run = study.run(stream, shown.learner)
     seed, overtakes = first_overtaking(run)
@@ -197,7 +230,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
         of_kind = [beam for beam in beams if beam.weights == kind]
         scores = [study.score(stream, beam.learner, metric) for beam in of_kind]
         of_seeds = [statistics.interval(values, statistics.bounds(metric)) for values in scores]
-        band = figure_style.as_band(of_seeds)
+        band = figure_style.as_band(each.times(units.factor(metric)) for each in of_seeds)
         shift = 0.08 * (number - (len(kinds) - 1) / 2)
         axes.errorbar(
             [sizes.index(beam.size) + shift for beam in of_kind],
@@ -211,7 +244,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
         )
     reference = _exact_f1(study, beams) if metric == "jump_f1" else None
     if reference is not None:
-        axes.axhline(reference, color=figure_style.MUTED, lw=0.9, ls=":", label="exact MAP")
+        axes.axhline(100 * reference, color=figure_style.MUTED, lw=0.9, ls=":", label="exact MAP")
     axes.set_ylabel(LABELS[metric])
 
 

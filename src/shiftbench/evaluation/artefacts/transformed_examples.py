@@ -27,20 +27,43 @@ ROW_INCHES = 1.15
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream, with a row per image and a column per segment."""
     height = 0.75 + IMAGES * ROW_INCHES
-    figure = figure_style.figure(height * len(study.streams), caption(study))
+    figure = figure_style.figure(height * len(study.streams), _foot(study))
     # The same number for all streams, so that all images have the same size.
     columns = min(SEGMENTS, max(_segments(store) for store in study.streams.values()))
     for name, block in figure_style.divide(figure, study.streams):
-        store = study.streams[name]
-        block.suptitle(figure_style.stream_title(name, store), x=0.01, ha="left", size=10)
-        _draw_stream(block, store, columns)
+        figure_style.set_message(block, _message(name, study.streams[name]))
+        _draw_stream(block, study.streams[name], columns)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure and the reductions; no run enters."""
+    """Say how strong the maps are, describe the figure and the reductions; no run enters."""
+    messages = "".join(f"{_message(*each)}. " for each in study.streams.items())
+    return f"{messages}{_foot(study)}"
+
+
+def _message(name: str, store: xr.Dataset) -> str:
+    """Say how strong the maps of the segments that are drawn are."""
+    shown = min(SEGMENTS, _segments(store))
+    scale, rotation, shift = (
+        store[each].values[0, :shown] for each in ("scale", "rotation", "translation")
+    )
+    said = (
+        f"{name}: the maps of the first {shown} segments scale by {scale.min():.2f} to "
+        f"{scale.max():.2f}, rotate by up to {np.abs(rotation).max():.0f}° and shift by up to "
+        f"{100 * np.abs(shift).max():.0f} %"
+    )
+    return said if shown > 1 else f"{name}: one map acts on all images"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     cuts = f" {study.cuts.strip().rstrip('.')}." if study.cuts else ""
+    sources = "; ".join(
+        figure_style.stream_title(name, store) for name, store in study.streams.items()
+    )
     return (
+        f"{sources}. "
         "The same test images, each of another class, under the maps of the first segments of "
         "the first realisation; one map acts on all images of a segment, training and test. "
         "Rotation: counter-clockwise; shift: right and down alike, as a share of the image's "

@@ -8,10 +8,13 @@ study's `words` or, by default, the content words that move farthest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
@@ -27,8 +30,11 @@ FACTS = Facts(takes=("counts",), from_learner=("lineage", "mean"))
 
 SHOWN, NEIGHBOURS, LINES = 6, 5, 8
 """Number of words if the study names none, of neighbours of a segment, of segments written out."""
+HEADINGS = ("period", "nearest words")
 FAINTEST = 0.02
 """Largest weight of hypotheses that are not drawn."""
+CHARACTER, NARROWEST, GAP = 0.066, 2.4, 0.25
+"""Widths in inches: of a character beside the panels, of all texts at least, between them."""
 HIGHEST_FLOOR = 0.85
 """Highest lower end of the axis, so that words that hardly move look so."""
 
@@ -44,25 +50,53 @@ def draw(study: StudyResults) -> Figure:
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
     history = histories.history(run, store)
     chosen = _shown_words(study, history)
-    figure = figure_style.figure(1.55 * len(chosen) + 0.5, caption(study), study.basis([stream]))
-    grid = figure.add_gridspec(len(chosen), 2, width_ratios=(1.15, 1))
+    height = 1.55 * len(chosen) + 0.5 + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study), study.basis([stream]))
+    below = figure_style.below_message(figure, message(study))
+    lines = {word: _lines(history, word) for word in chosen}
+    indent, width = _widths(list(lines.values()))
+    grid = below.add_gridspec(len(chosen), 2, width_ratios=(figure_style.WIDTH - width, width))
     for row, word in enumerate(chosen):
-        axes = figure.add_subplot(grid[row, 0])
+        axes = below.add_subplot(grid[row, 0])
         _draw_word(axes, study, stream, run, history, word)
         axes.set_title(str(history.words[word]), weight="bold")
-        _write_segments(figure.add_subplot(grid[row, 1]), history, word)
+        _write_segments(below.add_subplot(grid[row, 1]), lines[word], indent / width, row == 0)
         if row < len(chosen) - 1:
             axes.set_xticklabels([])
     axes.set_xlabel("year" if _edges(store)[0] else "period")
     if any(_other_hypotheses(run, word) for word in chosen):
         axes.plot([], [], color=figure_style.PALETTE[1], lw=0.9, label="its other hypotheses")
-    figure_style.shared_legend(figure, axes)
-    figure.supylabel("cosine similarity with the last period", size=9, color=figure_style.INK)
+    figure_style.shared_legend(below, axes)
+    below.supylabel("cosine similarity with the last period", size=9, color=figure_style.INK)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the learner and seed, and the reductions."""
+    """Say which word moves farthest, describe the lines, the seed and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say which of the words shown moves farthest, and when."""
+    stream = next(iter(study.streams))
+    learner = histories.deciding(study, stream, "word-trajectories")
+    run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
+    history = histories.history(run, store)
+    shown = _shown_words(study, history)
+    start = f"{stream}, {study.label(learner)}: of {len(shown)} words"
+    moved = np.nan_to_num(history.distance[:, shown])
+    if not moved.any():
+        return f"{start} none changes"
+    period, place = np.unravel_index(moved.argmax(), moved.shape)
+    when = f"{'in' if _edges(store)[0] else 'in period'} {history.periods[period]}"
+    return (
+        f"{start} {history.words[shown[place]]} moves farthest, {when}, to a cosine similarity of "
+        f"{1 - moved.max():.2f} with its vector before"
+    )
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     stream = next(iter(study.streams))
     learner = histories.deciding(study, stream, "word-trajectories")
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
@@ -81,7 +115,7 @@ def caption(study: StudyResults) -> str:
     )
     return (
         f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Hypotheses are those at"
-        f" the end of the stream{others}; triangles and dotted lines: changes. Right: the"
+        f" the end of the stream{others}; triangles: changes. Right: the"
         f" {NEIGHBOURS} nearest words by cosine in each segment's last period. Each period of a"
         f" segment has the vector of the segment's end{absent}.{chosen} {study.basis([stream])}"
     )
@@ -127,11 +161,11 @@ def _draw_word(
     changed = best.changed[:, word] & history.seen[:, word]
     top = axes.get_xaxis_transform()
     for edge in edges[:-1][changed]:
-        axes.axvline(edge, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
-        # The line alone would be hidden by a step as high as the panel.
         axes.plot(edge, 1.0, "v", color=figure_style.MUTED, ms=4, clip_on=False, transform=top)
     margin = 0.02 * (edges[-1] - edges[0])
     axes.set_xlim(edges[0] - margin, edges[-1] + margin)
+    ticks = MaxNLocator(6, integer=True).tick_values(edges[0], edges[-2])
+    axes.set_xticks([tick for tick in ticks if edges[0] <= tick <= edges[-2]])
     axes.set_ylim(min(axes.get_ylim()[0], HIGHEST_FLOOR), 1.03)
 
 
@@ -172,9 +206,8 @@ def _line(
     axes.plot(edges, np.append(similarity, similarity[-1]), drawstyle="steps-post", **style)  # type: ignore[arg-type]
 
 
-def _write_segments(axes: Axes, history: WordHistory, word: int) -> None:
-    """Write the neighbours of each segment, one line each."""
-    axes.set_axis_off()
+def _lines(history: WordHistory, word: int) -> list[tuple[str, str]]:
+    """Return the periods and the neighbours of each segment; the middle of many is left out."""
     lines = [
         (histories.span(history.periods, segment), ", ".join(segment.neighbours))
         for segment in histories.segments(history, word, NEIGHBOURS)
@@ -182,9 +215,29 @@ def _write_segments(axes: Axes, history: WordHistory, word: int) -> None:
     left_out = len(lines) - LINES
     if left_out > 0:
         lines[LINES // 2 : -(LINES // 2)] = [("", f"({left_out} more segments)")]
-    # A character is 0.0135 of the panel wide.
-    indent = max(0.24, 0.02 + 0.0135 * max(len(periods) for periods, _ in lines))
-    for number, (periods, words) in enumerate(lines):
+    return lines
+
+
+def _widths(texts: Sequence[Sequence[tuple[str, str]]]) -> tuple[float, float]:
+    """Return the width of the periods, and that of both columns, in inches."""
+    columns = zip(*([HEADINGS, *(line for lines in texts for line in lines)]), strict=True)
+    first, second = (CHARACTER * max(map(len, column)) for column in columns)
+    indent = first + GAP
+    return indent, max(NARROWEST, min(indent + second, figure_style.WIDTH / 2))
+
+
+def _write_segments(
+    axes: Axes, lines: Sequence[tuple[str, str]], indent: float, headed: bool
+) -> None:
+    """Write the periods and the neighbours of each segment, one line each.
+
+    indent: where the neighbours begin, as a share of the panel. headed: below headings.
+    """
+    axes.set_axis_off()
+    for number, line in enumerate(lines):
         height = 1.0 - 0.125 * number
-        for x, text, color in ((0, periods, figure_style.MUTED), (indent, words, figure_style.INK)):
+        colours = (figure_style.MUTED, figure_style.INK)
+        for x, text, color in zip((0, indent), line, colours, strict=True):
             axes.text(x, height, text, size=8, color=color, va="top", transform=axes.transAxes)
+        for x, text in zip((0, indent), HEADINGS if headed and not number else (), strict=False):
+            axes.text(x, 1.06, text, size=8, weight="bold", transform=axes.transAxes)

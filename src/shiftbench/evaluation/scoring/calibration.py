@@ -2,17 +2,20 @@
 
 From the metric interval_coverage: about 95 % of the values of a stream lie within the central 95 %
 predictive interval if predictions are calibrated. A share between 90 and 99 % counts as such, since
-the first values after a change lie outside, and so does one that chance explains.
+the first values after a change lie outside, and so does one that chance explains. Seeds that see
+the same data count once for chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 import xarray as xr
 from scipy import stats
+
+from shiftbench.evaluation.scoring import caption_notes
 
 METRIC = "interval_coverage"
 LEVEL = 0.95
@@ -28,11 +31,11 @@ REMEDY = {
 }
 
 
-def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]) -> str:
+def sentence(cube: xr.Dataset, streams: Mapping[str, xr.Dataset], labels: Mapping[str, str]) -> str:
     """Say which share of the values lies within the intervals, by learner; empty without METRIC.
 
-    cube: score and score_by_task over stream, learner, metric, seed and task. labels: what texts
-    call a learner.
+    cube: score and score_by_task over stream, learner, metric, seed and task. streams: the stores
+    of the streams to speak of. labels: what texts call a learner.
     """
     if METRIC not in cube["metric"].values:
         return ""
@@ -42,7 +45,8 @@ def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]
         by_task = cube["score_by_task"].sel(place).values
         scores = by_task[~np.isnan(by_task)]
         if scores.size:
-            state = verdict(float(scores.mean()), scores.size)
+            data = _data(streams[stream], cube["seed"].values)
+            state = verdict(float(scores.mean()), _independent(by_task, data))
             where = f" on {stream}" if len(streams) > 1 else ""
             name = labels.get(learner, learner) + where
             of = "" if shares else " of the values"
@@ -57,10 +61,23 @@ def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]
     return "; ".join([text, *remedies]) if remedies else f"{text}: calibrated"
 
 
+def _data(stream: xr.Dataset, seeds: np.ndarray) -> np.ndarray:
+    """Return the data [seed] that each seed sees; an equal number is the same data."""
+    one = caption_notes.same_data(stream)
+    return seeds % (1 if one else stream.sizes.get("realisation", 1))
+
+
+def _independent(by_task: np.ndarray, data: np.ndarray) -> int:
+    """Return the number of values [seed, task] that are not NaN, each data set counted once."""
+    known = ~np.isnan(by_task)
+    return sum(int(known[data == one].any(axis=0).sum()) for one in np.unique(data))
+
+
 def verdict(share: float, values: int) -> str:
     """Return "narrow", "wide", or "" where intervals are calibrated.
 
-    share: the share of the values that lies within the intervals. values: their number.
+    share: the share of the values that lies within the intervals. values: their number,
+    without repetitions of the same data.
     """
     outside = round((1 - share) * values)
     if share < NARROW and stats.binom.sf(outside - 1, values, 1 - LEVEL) < CHANCE:

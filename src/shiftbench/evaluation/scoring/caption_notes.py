@@ -37,7 +37,7 @@ def of_data(sources: Mapping[str, Source], fact: str = "varies") -> dict[str, li
 def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
     """Say what differs from seed to seed on these streams, and whether data do; may be empty."""
     runs = list(runs)
-    same = [name for name, stream in streams.items() if _same_data(stream)]
+    same = [name for name, stream in streams.items() if same_data(stream)]
     data = _declared(streams, "varies", [name for name in streams if name not in same])
     learners = [provenance.spec(run)["learner"][-1][0] for run in runs]
     varying = [*_settings(runs), *of_training(learners), *data]
@@ -52,6 +52,13 @@ def ahead(streams: Streams) -> str:
     """Say what these streams use that no learner could know yet; empty for nothing."""
     used = _declared(streams, "ahead", list(streams))
     return f"Looks ahead: {', '.join(used)}" if used else ""
+
+
+def same_data(stream: xr.Dataset) -> bool:
+    """Return whether all seeds see the same data, as far as the stream declares."""
+    silent = components.facts("streams", provenance.spec(stream)["family"]).varies is None
+    one = stream.sizes.get("realisation", 1) == 1
+    return one or not (silent or declared.words(stream, "varies"))
 
 
 def _declared(streams: Streams, fact: str, names: Iterable[str]) -> list[str]:
@@ -69,13 +76,6 @@ def _settings(runs: Iterable[xr.Dataset]) -> list[str]:
     drawn = {key for run in runs for key in provenance.spec(run).get("configuration", {})}
     names = sorted({key.partition(".")[2].replace("_", " ") for key in drawn})
     return [f"settings ({', '.join(names)})"] if names else []
-
-
-def _same_data(stream: xr.Dataset) -> bool:
-    """Return whether all seeds see the same data, as far as the stream declares."""
-    silent = components.facts("streams", provenance.spec(stream)["family"]).varies is None
-    one = stream.sizes.get("realisation", 1) == 1
-    return one or not (silent or declared.words(stream, "varies"))
 
 
 def _trains(learner: str) -> bool:

@@ -1,13 +1,16 @@
 """Rankings of learners on a stream: the leader, and whom it significantly leads.
 
 The leader is the learner with the best mean score. Every other one is compared with it seed by
-seed (paired t test, Holm's method over the others of the stream). Those that do not differ
-significantly share its lead; without any, the lead is resolved.
+seed (paired t test). Since the same scores choose the leader, Holm's correction is over all pairs
+of learners of the stream. Those that do not differ significantly share its lead; without any, the
+lead is resolved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -115,14 +118,24 @@ def rank(stream: str, scores: Mapping[str, np.ndarray], metric: str) -> StreamRa
     ranked = best_first(scores, metric)
     if not ranked:
         return StreamRanking(stream, {}, {})
-    leader, *others = ranked
-    comparisons = [better(metric, ranked[leader], ranked[other]) for other in others]
-    corrected = comparison.corrected([one.p for one in comparisons])
-    leads = {
+    return StreamRanking(stream, ranked, leads_of_first(ranked, partial(better, metric)))
+
+
+def leads_of_first(
+    scores: Mapping[str, np.ndarray], compare: Callable[[np.ndarray, np.ndarray], Comparison]
+) -> dict[str, Lead]:
+    """Return the lead of the first learner over each other one, by scores [seed], best first.
+
+    compare: two learners, so that the difference is above 0 where the first is better.
+    """
+    pairs = {pair: compare(*map(scores.__getitem__, pair)) for pair in combinations(scores, 2)}
+    corrected = comparison.corrected([one.p for one in pairs.values()])
+    first = next(iter(scores))
+    return {
         other: Lead(one, float(p))
-        for other, one, p in zip(others, comparisons, corrected, strict=True)
+        for ((leader, other), one), p in zip(pairs.items(), corrected, strict=True)
+        if leader == first
     }
-    return StreamRanking(stream, ranked, leads)
 
 
 def _upwards(metric: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

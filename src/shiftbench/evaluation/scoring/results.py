@@ -121,6 +121,11 @@ class StudyResults:
         place = {"stream": stream, "learner": learner, "metric": metric}
         return self.cube["score"].sel(place).values
 
+    def on_seeds(self, run: xr.Dataset, values: np.ndarray) -> np.ndarray:
+        """Return values [seed] of a run on the seeds of the study; NaN for failed seeds."""
+        of_run = xr.DataArray(values, {"seed": run["seed"].values}, ("seed",))
+        return of_run.reindex(seed=self.cube["seed"].values).values
+
     def label(self, learner: str) -> str:
         """Return the name of a learner in figures."""
         return self.labels.get(learner, learner)
@@ -183,7 +188,8 @@ class StudyResults:
     def calibration(self, streams: Sequence[str] | None = None) -> str:
         """Say whether predictions are calibrated on these streams (all if None), if known."""
         names = list(self.streams) if streams is None else streams
-        return calibration.sentence(self.cube, names, self.labels)
+        stores = {name: self.streams[name] for name in names}
+        return calibration.sentence(self.cube, stores, self.labels)
 
     def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
         """Return notes on what several seeds vary and on what looks ahead; each may be empty."""
