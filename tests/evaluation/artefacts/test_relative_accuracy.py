@@ -90,6 +90,15 @@ def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
     assert relative_accuracy.caption(study).startswith(f"{said}. ")
 
 
+def test_one_method_leads_and_one_trails():
+    stream = stores.image_stream()
+    names = {"vcl": 0.8, "lp": 0.7, "vogn": 0.88}
+    runs = [stores.image_run(stream, *of, n=4) for of in names.items()]
+    study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
+    message = relative_accuracy.message(study, "images")
+    assert message.startswith("images: of 2 methods, 1 leads vcl and 1 trails it; vogn leads most,")
+
+
 @pytest.mark.parametrize(("score", "verb"), [(0.6, "leads"), (0.9, "trails")])
 def test_a_single_other_method_is_not_counted(score, verb):
     stream = stores.image_stream()
