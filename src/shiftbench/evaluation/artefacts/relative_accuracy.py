@@ -73,12 +73,19 @@ def message(study: StudyResults, stream: str) -> str:
     )
     if best is None:
         return f"{stream}: no other method has a run to compare with {baseline}"
+    lead = leads[best]
+    points = f"{abs(lead.mean):.1f} points"
+    if len(leads) == 1:
+        verb = "leads" if lead.mean > 0 else "trails"
+        unclear = " (the interval contains 0)" if lead.low <= 0 <= lead.high else ""
+        return f"{stream}: {study.label(best)} {verb} {baseline} by {points}{unclear}"
     above = sum(lead.low > 0 for lead in leads.values())
     below = sum(lead.high < 0 for lead in leads.values())
     scores = {name: study.score(stream, name, METRIC) for name in leads}
     return (
-        f"{stream}: of {len(leads)} methods, {above} lead {baseline} and {below} trail it; "
-        f"{study.label(best)} {_first(leads[best].mean)} by {abs(leads[best].mean):.1f} points"
+        f"{stream}: of {len(leads)} methods, {above} {'leads' if above == 1 else 'lead'} {baseline}"
+        f" and {below} {'trails' if below == 1 else 'trail'} it; "
+        f"{study.label(best)} {_first(lead.mean)} by {points}"
         f"{_best.others(study, scores, [best])}"
     )
 
