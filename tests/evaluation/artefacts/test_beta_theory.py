@@ -260,7 +260,9 @@ def test_contours_of_draws_from_the_approximation_lie_on_its_own():
     words = panels[2].get_title(loc="right")
     assert words.startswith("means within 0.0")
     assert "40,000 draws" in beta_contours.caption(study)
-    assert drawn.get_suptitle().endswith(f"the exact posterior: {words}")
+    mean, sd = words.removeprefix("means within ").removesuffix(" %").split(" sd, sds within ")
+    said = f"draws of the exact posterior by at most {mean} sd in means and {sd} % in sds"
+    assert drawn.get_suptitle().endswith(said)
     assert beta_contours.caption(study).startswith(f"{drawn.get_suptitle()}. ")
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import (
     _regime_lines,
     regime_detection,
@@ -64,10 +65,10 @@ def test_the_title_of_pairs_counts_the_streams_with_a_benefit(study):
     better = sum(each.low > 0 for each in ends)
     worse = sum(each.high < 0 for each in ends)
     assert memory == (
-        f"VCL is significantly better than {study.label('independent')} on {better or 'none'} of 4"
-        f" streams, worse on {worse or 'none'}"
+        f"VCL leads {study.label('independent')} on {better or 'none'} of 4 streams and trails it"
+        f" on {worse or 'none'} (95 % intervals, not corrected)"
     )
-    assert first.startswith("Of 2 methods, ") and " significantly better than VCL on " in first
+    assert first.startswith("Of 2 methods, ") and " leads VCL on " in first
 
 
 def test_lines_of_detection_are_of_those_that_detect(study):
@@ -148,9 +149,10 @@ def test_styles_tell_the_third_axis_apart():
 
 
 def test_points_seem_to_lie_at_their_level_and_equal_colours_have_dashes(study):
-    assert _regime_lines._shifts(1, 4.5).tolist() == [0.0]
-    assert np.ptp(_regime_lines._shifts(9, 4.5)) == pytest.approx(0.56 / 4.5)
-    assert np.ptp(_regime_lines._shifts(9, 0.5)) == pytest.approx(_regime_lines.SPREAD)
+    step, most = _regime_lines.STEP, _regime_lines.SPREAD
+    assert figure_style.dodge(1, step / 4.5, most).tolist() == [0.0]
+    assert np.ptp(figure_style.dodge(9, step / 4.5, most)) == pytest.approx(0.56 / 4.5)
+    assert np.ptp(figure_style.dodge(9, step / 0.5, most)) == pytest.approx(most)
     alike = dataclasses.replace(study, method_styles=dict.fromkeys(study.learners, ("red", "o")))
     names = study.learners[:2]
     assert [*_regime_lines._dashes(alike, names, [()]).values()] == ["-", "--"]

@@ -81,15 +81,7 @@ def learner(
     size = settings.hidden * (d + 2) + 1 if settings.hidden else d
     layout = linear.state_layout(size, extra)
     sd = settings.prior_sd if spread else 0.0
-    numbers = Constants(
-        update=update.address,
-        code=code,
-        hidden=settings.hidden,
-        ridge=float(settings.ridge),  # of one type each, so that loops are compiled once
-        bound=float(settings.bound),
-        s=float(settings.prior_sd),
-        settings=np.array(constants, float),
-    )
+    numbers = _constants(settings, update.address, code, constants)
     noise = partial(_noise, draws if spread else 0, size)
 
     def init(seeds: np.ndarray) -> State:
@@ -117,6 +109,21 @@ def learner(
         return linear.unpack(layout, packed), info
 
     return Learner(init, predict, observe)
+
+
+def _constants(
+    settings: CommonSettings, update: int, code: int, constants: Sequence[float]
+) -> Constants:
+    """Return the constants of the loops, of one type each, so that these are compiled once."""
+    return Constants(
+        update=update,
+        code=code,
+        hidden=settings.hidden,
+        ridge=float(settings.ridge),
+        bound=float(settings.bound),
+        s=float(settings.prior_sd),
+        settings=np.array(constants, float),
+    )
 
 
 def _start(seed: np.ndarray, hidden: int, d: int) -> np.ndarray:
