@@ -13,7 +13,7 @@ from shiftbench.config.tuning import TRIALS, on_trial
 from shiftbench.config.yaml_lines import Issue
 
 SPLITS = "splits into training and test"
-"""How a family begins to say that each of its realisations splits the same rows anew."""
+"""Beginning of what a family declares if each realisation is another split of the same rows."""
 SOURCE = ("dataset", "folder", "path")
 """Settings that determine the rows of a stream."""
 NUMBERS = ("realisations", "first_realisation")
@@ -51,9 +51,9 @@ def notes(config: Config) -> Iterator[str]:
             if _tries_test_rows(judged, on_trial(judged, study.tuning)):
                 yield (
                     f'{name}: trials on stream "{stream}" train on rows that the study is judged'
-                    " on, because each realisation splits the same rows anew; set test_pool below 1"
-                    " where the family has it and no splits are published, or use one split for"
-                    " both: realisations 1 and the same first_realisation"
+                    " on, because each realisation is another split of the same rows; set test_pool"
+                    " below 1 where the family has it and no splits are published, or use one split"
+                    " for both: realisations 1 and the same first_realisation"
                 )
 
 

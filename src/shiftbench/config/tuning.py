@@ -2,11 +2,11 @@
 
 A study with `tuning` gets a companion STUDY-tuning, whose methods METHOD-0, METHOD-1, ... are the
 trials, the same number for every method of the study, on streams STREAM-tuning, which are judged on
-validation data and hide the test data of their own realisations. Where each realisation splits the
-same rows anew, a trial may train on test rows of another split; `trial_checks` notes it. The first
-trial is the method as it is configured, so that tuning cannot make it worse on validation data. The
-best trial is determined while the workflow runs: a choice file names it, and is an input of the
-study's runs, so that they run again only when another trial wins.
+validation data and hide the test data of their own realisations. Where realisations are different
+splits of the same rows, a trial may train on test rows of another split; `trial_checks` notes it.
+The first trial is the method as it is configured, so that tuning cannot make it worse on validation
+data. The best trial is determined while the workflow runs: a choice file names it, and is an input
+of the study's runs, so that they run again only when another trial wins.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ Each of our numbers is compared with the reference's:
 A figure or table has the worst verdict of the numbers of its study, but is different if it differs
 while all numbers are identical. A file that was changed after it was written is different.
 
-Two numbers are apart relative to the larger one; standard deviations and ends of intervals, which
-are sums of larger numbers, relative to mean and ends.
+Differences are relative to the larger of two numbers. Standard deviations and ends of intervals are
+computed from larger numbers, so their differences are relative to the largest of mean and ends.
 """
 
 from __future__ import annotations

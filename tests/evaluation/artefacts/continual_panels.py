@@ -1,4 +1,4 @@
-"""What the tests of continual learning share: learners, figures, panels and expected numbers."""
+"""Learners, figures, panels and expected numbers for tests of continual learning."""
 
 from __future__ import annotations
 

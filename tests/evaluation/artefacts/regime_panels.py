@@ -1,4 +1,4 @@
-"""What the tests of regimes share: the axes of a small study, and the texts of a panel."""
+"""The axes of a small study and the texts of a panel, for tests of regimes."""
 
 from __future__ import annotations
 

@@ -189,24 +189,26 @@ A, B = losses(BEST, CLOSE), losses(CLOSE, BEST)
 @pytest.mark.parametrize(
     ("streams", "sentence"),
     [
-        ([A, losses(BEST, UNSURE)], "A {} on 2 of 2 streams, significantly on 1"),
-        ([A, A], "A {} on 2 of 2 streams, significantly on 2"),
-        ([A, A, B], "A {} on 2 of 3 streams, significantly on 2"),
+        ([A, losses(BEST, UNSURE)], "A {} on 2 of 2 streams; on 1 {worse}"),
+        ([A, A], "A {} on 2 of 2 streams; on 2 {worse}"),
+        ([A, A, B], "A {} on 2 of 3 streams; on 2 {worse}"),
         ([A, B], "A and B each end with the smallest average loss on 1 of 2 streams"),
-        ([losses(BEST, UNSURE)] * 2, "A {} on 2 of 2 streams, significantly on none"),
+        ([losses(BEST, UNSURE)] * 2, "A {} on 2 of 2 streams; on none {worse}"),
         # Holm's correction is over the learners of a stream.
-        ([losses(BEST, CLOSE, UNSURE), A], "A {} on 2 of 2 streams, significantly on 1"),
-        ([losses(BEST, CLOSE, FAR)] * 2, "A {} on 2 of 2 streams, significantly on 2"),
-        ([losses(BEST, BEST, FAR), A], "A {} on 2 of 2 streams, significantly on 1"),
-        ([losses(BEST, FAILED), A], "A {} on 2 of 2 streams, significantly on 1"),
+        ([losses(BEST, CLOSE, UNSURE), A], "A {} on 2 of 2 streams; on 1 {worse}"),
+        ([losses(BEST, CLOSE, FAR)] * 2, "A {} on 2 of 2 streams; on 2 {worse}"),
+        ([losses(BEST, BEST, FAR), A], "A {} on 2 of 2 streams; on 1 {worse}"),
+        ([losses(BEST, FAILED), A], "A {} on 2 of 2 streams; on 1 {worse}"),
         (
             [losses(BEST, CLOSE, FAILED, FAILED, BEST + 1)] * 2,
-            "A {} on 2 of 2 streams, significantly on 2",
+            "A {} on 2 of 2 streams; on 2 {worse}",
         ),
     ],
 )
 def test_on_several_streams_the_sentence_counts_where_it_is_significant(streams, sentence):
-    assert said(*streams) == sentence.format("ends with the smallest average loss")
+    worse = "of these, all others are significantly worse"
+    ends = sentence.format("ends with the smallest average loss", worse=worse)
+    assert said(*streams) == ends
 
 
 def test_the_number_of_one_stream_has_its_unit_before_the_clause():

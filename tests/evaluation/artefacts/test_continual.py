@@ -1,4 +1,4 @@
-"""What the figures of continual learning draw, on synthetic accuracy matrices."""
+"""Figures of continual learning, drawn from synthetic accuracy matrices."""
 
 from __future__ import annotations
 

@@ -218,7 +218,10 @@ def test_the_title_compares_delays_at_equal_false_alarms(study, pair):
     of_other = {name: at_read(pair, "other", name) for name in METHODS}
     assert min(METHODS, key=lambda name: np.nanmean(of_other[name])) == best
     assert not paired.worse(of_other.pop(best), [*of_other.values()]).all()
-    title = f"{best} has the smallest {what} on 2 of 2 streams, significantly on none"
+    title = (
+        f"{best} has the smallest {what} on 2 of 2 streams; on none of these, all others are"
+        " significantly worse"
+    )
     assert alarm_curves.draw(pair).get_suptitle() == title
 
 

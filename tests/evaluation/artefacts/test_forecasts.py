@@ -110,7 +110,10 @@ def test_the_title_counts_the_streams_with_the_smallest_crps(study):
     best, last = sorted(means, key=means.get)
     worse = {(best, "crps"): 2 * means[last] / means[best]}
     three = changed.of_streams(study, {"one": worse, "two": {}, "three": worse})
-    said = f"{last} has the smallest CRPS on 2 of 3 streams, significantly on 2"
+    said = (
+        f"{last} has the smallest CRPS on 2 of 3 streams; on 2 of these, all others are"
+        " significantly worse"
+    )
     assert paired.worse(three.score("one", last, "crps"), [three.score("one", best, "crps")]).all()
     assert forecast_quality.draw(three).get_suptitle() == said
     assert forecast_quality.caption(three).startswith(f"{said}. ")
@@ -131,6 +134,7 @@ def test_of_a_single_run_stretches_are_compared(study):
     assert forecast_quality.message(one) == (
         f"twin: {best} has the smallest CRPS of 2 methods, {np.mean(stretches[best]):.3g};"
         f" {'the other is' if differ else 'no other is'} significantly worse"
+        " (paired over 20 stretches of one run)"
     )
 
 

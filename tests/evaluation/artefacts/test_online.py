@@ -68,7 +68,10 @@ def test_the_title_counts_the_streams_without_learners_that_failed(study):
     first, second, _ = sorted(ends, key=ends.get)
     failed = {(first, LOSS): np.nan}
     three = changed.of_streams(study, {"one": {}, "two": failed, "three": failed})
-    said = f"{second} ends with the smallest average loss on 2 of 3 streams, significantly on none"
+    said = (
+        f"{second} ends with the smallest average loss on 2 of 3 streams; on none of these, all"
+        " others are significantly worse"
+    )
     assert not differ(study, second, LOSS, without=[first]).any()
     assert average_cumulative_loss.draw(three).get_suptitle() == said
     assert average_cumulative_loss.caption(three).startswith(f"{said}. ")
@@ -215,7 +218,8 @@ def test_without_a_bound_the_title_says_whose_regret_is_smallest(study):
     assert regret.draw(none).get_suptitle() == said
     two = changed.of_streams(study, {"one": bounds, "two": bounds})
     assert regret.message(two) == (
-        f"{best} has the smallest regret on 2 of 2 streams, significantly on none"
+        f"{best} has the smallest regret on 2 of 2 streams; on none of these, all others are"
+        " significantly worse"
     )
 
 

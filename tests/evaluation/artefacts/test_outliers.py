@@ -93,7 +93,7 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
     window = alarms.horizon(study.streams[stream]).window
     said = (
         f"10 % outliers, 5 in a row: cusum has false alarms in {100 * share:.1f} % of bursts,"
-        f" and it detects a change after {wait:.1f} values (at most {window} count)"
+        f" and its mean delay is {wait:.1f} values, where a missed change counts as {window}"
     )
     assert outliers.message(study) == outliers.draw(study).get_suptitle() == said
     assert outliers.caption(study).startswith(f"{said}. Down is better.")
@@ -104,8 +104,9 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
     [
         (
             {"static": (0.25, 9)},
-            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts, and it detects"
-            " a change after 9.0 values (at most 15 count); no other is significantly worse",
+            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts, and its mean"
+            " delay is 9.0 values, where a missed change counts as 15; no other is significantly"
+            " worse",
         ),
         (
             {"cusum": ([0.5, 0.6, 0.7, 0.8], 9), "static": (0.25, 15)},  # t = 6.2
@@ -114,8 +115,8 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
         ),
         (
             {"cusum": (np.nan, 5), "static": (0.25, 9)},
-            "static has false alarms in 25.0 % of bursts, and it detects a change after 9.0 values"
-            " (at most 15 count)",
+            "static has false alarms in 25.0 % of bursts, and its mean delay is 9.0 values,"
+            " where a missed change counts as 15",
         ),
         (
             {"static": (0.25, np.nan), "cusum": (np.nan, 5)},
@@ -125,12 +126,12 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
         (
             {"cusum": (0, 15), "static": (0, 12.5)},
             "cusum and static have the fewest false alarms of 2 methods, in 0.0 % of bursts, and"
-            " they detect a change after 12.5 to 15.0 values (at most 15 count)",
+            " their mean delay is 12.5 to 15.0 values, where a missed change counts as 15",
         ),
         (
             {"cusum": (0, 9), "static": (0, 9)},
             "cusum and static have the fewest false alarms of 2 methods, in 0.0 % of bursts, and"
-            " they detect a change after 9.0 values (at most 15 count)",
+            " their mean delay is 9.0 values, where a missed change counts as 15",
         ),
         (
             {"cusum": (0, 15), "static": (0, 15)},

@@ -97,7 +97,7 @@ def test_what_is_not_resolved_is_hatched(study, cells):
 def test_the_caption_counts_what_is_resolved(study, cells):
     number = sum(cell.resolved for cell in cells.values())
     caption = regime_map.caption(study)
-    assert f"resolved in {number} of 4 cells" in caption
+    assert f"significantly better than all others in {number} of 4 cells" in caption
     leaders = [cell.leader for cell in cells.values()]
     most = max(map(leaders.count, leaders))
     best = [name for name in study.learners if leaders.count(name) == most]
@@ -111,7 +111,7 @@ def test_of_one_seed_nothing_is_resolved():
     study = regime_stores.results({"rows": [25, 400]}, seeds=1)
     left, _ = regime_map.draw(study).get_axes()
     assert all(box.get_hatch() for box in boxes(left))
-    assert "resolved in 0 of 2 cells" in regime_map.caption(study)
+    assert "significantly better than all others in 0 of 2 cells" in regime_map.caption(study)
     table = regime_table.tabulate(study)
     assert table["lead_p"].isna().all() and table["score"].notna().all()
 

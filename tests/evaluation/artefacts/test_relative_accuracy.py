@@ -81,8 +81,8 @@ def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
     means = study.cube["score_by_task"].sel(metric="accuracy", stream="images").mean("task")
     lead = 100 * float((means.sel(learner="vogn") - means.sel(learner="vcl")).mean())
     said = (
-        f"images: of 6 methods, 4 lead vcl and 2 trail it; vogn leads most, by {lead:.1f} points;"
-        " all others are significantly worse"
+        "images: of 6 methods, 4 are above vcl and 2 below (95 % intervals, not"
+        f" corrected); vogn leads most, by {lead:.1f} points; all others are significantly worse"
     )
     others = [means.sel(learner=name) for name in study.learners if name not in ("vcl", "vogn")]
     assert paired.worse(means.sel(learner="vogn"), others).all()
@@ -96,7 +96,8 @@ def test_one_method_leads_and_one_trails():
     runs = [stores.image_run(stream, *of, n=4) for of in names.items()]
     study = stores.study("images", stream, stores.IMAGE_METRICS, runs)
     message = relative_accuracy.message(study, "images")
-    assert message.startswith("images: of 2 methods, 1 leads vcl and 1 trails it; vogn leads most,")
+    said = "images: of 2 methods, 1 is above vcl and 1 below (95 % intervals, not corrected); vogn"
+    assert message.startswith(f"{said} leads most,")
 
 
 @pytest.mark.parametrize(("score", "verb"), [(0.6, "leads"), (0.9, "trails")])

@@ -89,7 +89,7 @@ def test_each_learner_with_run_lengths_has_a_panel_with_its_numbers(study, runs)
 
 def test_the_title_counts_the_changes(study, nile):
     (block,) = segmentation.draw(study).subfigs
-    said = "nile: standard and robust infer 1 change; there is 1 accepted"
+    said = "nile: standard and robust infer 1 change; there is 1 accepted one"
     assert block.get_suptitle() == said
     assert segmentation.caption(study).startswith(f"{said}. ")
     without = nile.assign(shift=np.logical_and(nile["shift"], False))

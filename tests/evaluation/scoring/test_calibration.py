@@ -72,7 +72,7 @@ GIVEN = {"dataset": "nile", "scaling": "none", "centre": "none"}
     ids=["one", "two", "the same", "each its own"],
 )
 def test_seeds_that_see_the_same_data_count_once(store, state):
-    """Of 20 values all lie inside by chance, of 200 they do not."""
+    """All of 20 values can lie inside by chance; all of 200 cannot."""
     one = cube(sure=100).isel(task=slice(20))
     ten = one.isel(seed=[0] * 10).assign_coords(seed=range(10))
     said = "100 % of the values for sure lie within the 95 % predictive interval"

@@ -52,8 +52,8 @@ class Settings:
     realisations: Annotated[int, Ge(1)] = 5
     """Number of splits, each with its own copies; seed s uses split s modulo this."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first split, so that tuning can see splits that are not judged. Some of their
-    training photographs are test photographs of judged splits."""
+    """Number of the first split, so that tuning can see splits that are not judged. Training
+    photographs of these include test photographs of judged splits."""
     size: Annotated[int, Ge(8)] = 256
     """Height and width in pixels; the paper has 512, and 256 for its study of robustness."""
     images: Annotated[int, Ge(0)] = 0

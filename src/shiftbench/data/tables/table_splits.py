@@ -67,8 +67,8 @@ class Settings:
     realisations: Annotated[int, Ge(1)] = 20
     """Number of splits; seed s uses split s modulo this. 20 are published, 5 of uci-protein."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first split, so that tuning can see splits that are not judged. Some of their
-    training rows are test rows of judged splits, unless test_pool is below 1. Published splits have
+    """Number of the first split, so that tuning can see splits that are not judged. Training rows
+    of these include test rows of judged splits, unless test_pool is below 1. Published splits have
     no others; tuning is then judged on validation rows."""
     repeats: Annotated[int, Ge(1)] = 1
     """Number of tasks, which all show the same rows."""
@@ -82,7 +82,7 @@ class Settings:
     """Number of training rows that are set apart for validation."""
     judge_on: Literal["test", "validation"] = "test"
     """Rows on which learners are judged; validation is for tuning, which never sees test rows
-    of its own split, nor of any with test_pool below 1."""
+    of its own split. With test_pool below 1 it sees the test rows of no split."""
     scaling: Literal["z-score", "min-max", "none"] = "z-score"
     """Scaling of features by the training rows of a split: to mean 0 and standard deviation 1, or
     to 0..1, which suits the pixels of digits. A feature that is constant there becomes 0. Unless it
