@@ -176,6 +176,12 @@ def as_band(intervals: Iterable[Interval]) -> Band:
     return Band(*np.array([(each.mean, each.low, each.high) for each in intervals]).T)
 
 
+def dodge(lines: int, step: float, most: float) -> np.ndarray:
+    """Return the horizontal shift of each line, `step` apart, within a range of at most `most`."""
+    spread = min(most, step * (lines - 1))
+    return np.linspace(-spread / 2, spread / 2, lines)
+
+
 def divide_levels(axes: Axes, levels: int) -> None:
     """Draw a faint line between the levels 0, 1, ... of a horizontal axis of categories.
 

@@ -90,9 +90,8 @@ def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndar
     A grey line is shown as a whole where it stretches the axis by no more than `STRETCH`.
     """
     low, high = _range(np.concatenate([np.ravel(values) for values in coloured]))
-    room, left = (STRETCH - 1) * (high - low), []
+    (floor, ceiling), left = reach(low, high), []
     ends = {name: _range(values) for name, values in grey.items() if np.isfinite(values).any()}
-    floor, ceiling = low - room, high + room
     for name, (least, most) in ends.items():
         if least < floor or most > ceiling:
             left.append(name)
@@ -101,6 +100,12 @@ def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndar
     margin = 0.05 * (high - low or 1.0)
     axes.set_ylim(low - margin, high + margin)
     return left
+
+
+def reach(low: float, high: float) -> tuple[float, float]:
+    """Return the ends up to which an axis of coloured lines from low to high may be stretched."""
+    room = (STRETCH - 1) * (high - low)
+    return low - room, high + room
 
 
 def beyond(names: Sequence[str]) -> str:

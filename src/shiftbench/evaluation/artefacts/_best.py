@@ -145,7 +145,7 @@ def _alone(
         rest = [name for name in kept[stream] if name != best[0]]
         if rest and first == list(best):
             alone += not not_worse(scores[stream], best[0], rest, lower=True)
-    return f", significantly on {alone or 'none'}"
+    return f"; on {alone or 'none'} of these, all others are significantly worse"
 
 
 def _of_stream(

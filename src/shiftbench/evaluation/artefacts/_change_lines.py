@@ -49,7 +49,8 @@ def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1
 
 def there_are(number: int, kind: str = "") -> str:
     """Return the clause on the number of changes of a kind."""
-    return f"there {'is' if number == 1 else 'are'} {number} {kind}".rstrip()
+    ones = f" {kind} one{'s' * (number != 1)}" if kind else ""
+    return f"there {'is' if number == 1 else 'are'} {number}{ones}"
 
 
 def draw(

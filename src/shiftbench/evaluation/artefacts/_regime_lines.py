@@ -24,9 +24,9 @@ from shiftbench.evaluation.scoring.statistics import Interval
 
 HEIGHT = 2.3
 SPREAD, STEP, WHOLE = 0.36, 0.07, 9.0
-"""Largest range of the horizontal shifts of lines, which keep intervals from hiding each other; the
-shift between two lines and the width of all panels, in inches. Points seem to lie at their level,
-not beside it."""
+"""Largest range of the horizontal shifts of lines, in levels; the shift between two lines and the
+width of all panels, in inches. Shifts keep intervals from hiding each other, and are so small that
+points seem to lie at their level."""
 GAP = 0.11
 """Distance of names at the ends of lines, as a share of a panel's height."""
 
@@ -98,7 +98,8 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center")
         return
     figure_style.divide_levels(axes, len(columns))
-    shifts = _shifts(len(lines), WHOLE / (len(grid.values(1)) * len(columns)))
+    level = WHOLE / (len(grid.values(1)) * len(columns))
+    shifts = figure_style.dodge(len(lines), STEP / level, SPREAD)
     if row.zero:
         axes.axhline(0, color=figure_style.MUTED, lw=0.8)
     dashes = _dashes(study, list(row.lines), blocks)
@@ -115,12 +116,6 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
             **figure_style.method_style(study, name),
         )
         drawn.lines[0].set_label(name)
-
-
-def _shifts(lines: int, level: float) -> np.ndarray:
-    """Return the horizontal shift of each line. level: width of a level in inches."""
-    spread = min(SPREAD, STEP * (lines - 1) / level)
-    return np.linspace(-spread / 2, spread / 2, lines)
 
 
 def _dashes(

@@ -61,14 +61,19 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults) -> str:
     """Say which method has the smallest delay at `READ` false alarms, or on how many streams."""
-    delays = {
-        _series.short_name(study, stream): {
+    delays = {_series.short_name(study, stream): of for stream, of in _delays(study).items()}
+    what = f"delay (at its best threshold with at most {READ} false alarms in 1,000 tasks)"
+    return _best.smallest(study, delays, what, unit=" tasks")
+
+
+def _delays(study: StudyResults) -> dict[str, dict[str, np.ndarray]]:
+    """Return the delays [seed] of each learner that `_read` gives, by stream with shifts."""
+    return {
+        stream: {
             name: _read(study, study.run(stream, name), curve) for name, curve in curves.items()
         }
         for stream, curves in _curves(study).items()
     }
-    what = f"delay (at its best threshold with at most {READ} false alarms in 1,000 tasks)"
-    return _best.smallest(study, delays, what, unit=" tasks")
 
 
 def _read(study: StudyResults, run: xr.Dataset, curve: Curve) -> np.ndarray:
@@ -87,9 +92,9 @@ def _foot(study: StudyResults) -> str:
     return (
         "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
         f" many false alarms, means over seeds{_grey(study)}. Markers: alarms as a method raises"
-        f" them, with {statistics.described(*METRICS)}. Delay: mean of the tasks until the first"
-        " alarm after a shift, of which no more count than the axis says (dotted line: all missed),"
-        f" by Kaplan-Meier. {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
+        f" them, with {statistics.described(*METRICS)}. Delay: mean number of tasks from a shift to"
+        " the first alarm (Kaplan-Meier); a missed shift counts as the dotted line."
+        f" {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
     )
 
 
@@ -106,13 +111,8 @@ def _coloured(study: StudyResults) -> list[str]:
     First on how many streams, then on average; a method without such a threshold comes last.
     """
     delays = {
-        stream: {
-            name: np.nan_to_num(
-                np.nanmean(_read(study, study.run(stream, name), curve)), nan=np.inf
-            )
-            for name, curve in curves.items()
-        }
-        for stream, curves in _curves(study).items()
+        stream: {name: np.nan_to_num(np.nanmean(each), nan=np.inf) for name, each in of.items()}
+        for stream, of in _delays(study).items()
     }
     least = {stream: min(of.values()) for stream, of in delays.items() if of}
 

@@ -143,8 +143,7 @@ def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
     """Draw a line for each method and mode; none for a method without the metric."""
     widths, modes = grid.values(0), grid.values(1)
     lines = [(learner, mode) for learner in study.learners for mode in modes]
-    spread = min(SPREAD, STEP * (len(lines) - 1))
-    places = np.linspace(-spread / 2, spread / 2, len(lines))
+    places = figure_style.dodge(len(lines), STEP, SPREAD)
     figure_style.divide_levels(axes, len(widths))
     for place, (learner, mode) in zip(places, lines, strict=True):
         streams = [grid.stream(width, mode, ()) for width in widths]

@@ -241,8 +241,8 @@ def _coloured(study: StudyResults, stream: str, lines: dict[str, np.ndarray]) ->
     if not ranked or ranked[-1] in coloured:
         return coloured
     shown = np.concatenate([lines[name] for name in coloured])
-    room, last = (highlights.STRETCH - 1) * np.ptp(shown), lines[ranked[-1]]
-    fits = shown.min() - room <= last.min() and last.max() <= shown.max() + room
+    floor, ceiling = highlights.reach(float(shown.min()), float(shown.max()))
+    fits = floor <= lines[ranked[-1]].min() and lines[ranked[-1]].max() <= ceiling
     return [*coloured[: highlights.MOST - 1], ranked[-1]] if fits else coloured
 
 

@@ -61,7 +61,9 @@ def message(study: StudyResults) -> str:
         stream: {name: repetitions(study.by_task(stream, name, "crps")) for name in study.learners}
         for stream in study.streams
     }
-    return _best.smallest(study, scores, "CRPS")
+    one_run = study.cube.sizes["seed"] == 1
+    paired = f" (paired over {STRETCHES} stretches of one run)" * one_run
+    return f"{_best.smallest(study, scores, 'CRPS')}{paired}"
 
 
 def _foot(study: StudyResults) -> str:

@@ -77,13 +77,13 @@ def _waiting(study: StudyResults, waits: list[float]) -> str:
     """Return the clause on the mean waits of some methods; empty without any."""
     if not waits:
         return ""
-    who, window = "they" if len(waits) > 1 else "it", _horizon(study).window
+    several, window = len(waits) > 1, _horizon(study).window
     if math.isclose(min(waits), window):
-        raised = f"{who} never raise{'s' * (who == 'it')} an alarm"
-        return f", but {raised} within {window} values of a change"
+        raised = "they never raise" if several else "it never raises"
+        return f", but {raised} an alarm within {window} values of a change"
     ends = dict.fromkeys(f"{wait:.1f}" for wait in (min(waits), max(waits)))
-    detect = f"{who} detect{'s' * (who == 'it')} a change after {' to '.join(ends)} values"
-    return f", and {detect} (at most {window} count)"
+    mean = f"{'their' if several else 'its'} mean delay is {' to '.join(ends)} values"
+    return f", and {mean}, where a missed change counts as {window}"
 
 
 def _hardest(study: StudyResults) -> tuple[str, str]:

@@ -103,9 +103,9 @@ def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
         for name, of_seeds in curves.items()
     }
     return (
-        f"{rows.where}: referred by {by}, {study.label(best)} has the largest mean {score} of"
-        f" {len(curves)} methods, from {of_all:.1f} % on all rows to {of_rest:.1f} % with"
-        f" {referred}{_best.others(study, scores, [best])}"
+        f"{rows.where}: referred by {by}, {study.label(best)} has the largest {score} of"
+        f" {len(curves)} methods, averaged over the shares referred: from {of_all:.1f} % on all"
+        f" rows to {of_rest:.1f} % with {referred}{_best.others(study, scores, [best])}"
     )
 
 

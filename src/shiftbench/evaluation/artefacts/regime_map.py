@@ -87,11 +87,11 @@ def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
     best = [name for name in study.learners if led[name] == most]
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
-    corrected = f", corrected over the cells in {everywhere}" if resolved else ""
+    corrected = f", in {everywhere} after correction over the cells" if resolved else ""
     verb = "leads" if len(best) == 1 else "each lead"
     return (
-        f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; leads over all others "
-        f"are resolved in {resolved} of {len(cells)} cells{corrected}"
+        f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; the leader is "
+        f"significantly better than all others in {resolved} of {len(cells)} cells{corrected}"
     )
 
 

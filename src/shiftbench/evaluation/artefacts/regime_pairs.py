@@ -63,19 +63,19 @@ def message(study: StudyResults) -> str:
         best = max(counts, key=lambda name: (counts[name][0], -counts[name][1]))
         others = f"Of {len(counts)} methods, " if len(counts) > 1 else ""
         said.insert(0, f"{others}{_counted(study, best, baseline, *counts[best])}")
-    return "; ".join(said)
+    return f"{'; '.join(said)} (95 % intervals, not corrected)"
 
 
 def _counts(study: StudyResults, metric: str, first: str, second: str) -> tuple[int, int]:
-    """Return on how many streams a method is significantly better, and worse, than another."""
+    """Return on how many streams the interval of a method's lead is above 0, and below 0."""
     ends = list(map(_advantage(study, metric, first, second), study.streams))
     return sum(each.low > 0 for each in ends), sum(each.high < 0 for each in ends)
 
 
 def _counted(study: StudyResults, first: str, second: str, better: int, worse: int) -> str:
-    versus = f"{study.label(first)} is significantly better than {study.label(second)}"
+    leads = f"{study.label(first)} leads {study.label(second)}"
     number = len(study.streams)
-    return f"{versus} on {better or 'none'} of {number} streams, worse on {worse or 'none'}"
+    return f"{leads} on {better or 'none'} of {number} streams and trails it on {worse or 'none'}"
 
 
 def _foot(study: StudyResults) -> str:

@@ -83,8 +83,8 @@ def message(study: StudyResults, stream: str) -> str:
     below = sum(lead.high < 0 for lead in leads.values())
     scores = {name: study.score(stream, name, METRIC) for name in leads}
     return (
-        f"{stream}: of {len(leads)} methods, {above} {'leads' if above == 1 else 'lead'} {baseline}"
-        f" and {below} {'trails' if below == 1 else 'trail'} it; "
+        f"{stream}: of {len(leads)} methods, {above} {'is' if above == 1 else 'are'} above"
+        f" {baseline} and {below} below (95 % intervals, not corrected); "
         f"{study.label(best)} {_first(lead.mean)} by {points}"
         f"{_best.others(study, scores, [best])}"
     )

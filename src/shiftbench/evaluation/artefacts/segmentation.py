@@ -29,7 +29,7 @@ COLUMNS, ROWS = 900, 120
 FAINTEST = 1e-4
 """Probabilities below this are white."""
 KINDS = {"known": "true", "accepted": "accepted", "annotated": "annotated"}
-"""What the known changes of a stream are, by its attribute `truth`."""
+"""The adjective for the known changes of a stream, by its attribute `truth`."""
 
 
 @figure_style.styled

@@ -7,6 +7,7 @@ shifts are left out; tables have their false alarms.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ def draw(study: StudyResults) -> Figure:
                 "shift-detection", f"a learner that decides about shifts on {stream}"
             )
     height = 4.2 + 0.45 * max(map(len, by_stream.values()))
-    figure = figure_style.figure(height * len(by_stream), _foot(study), _basis(study))
+    figure = figure_style.figure(height * len(by_stream), _foot(by_stream), _basis(study))
     for stream, block in figure_style.divide(figure, by_stream):
         _draw_stream(block, study, stream, by_stream[stream])
     return figure
@@ -83,7 +84,7 @@ def caption(study: StudyResults) -> str:
     return (
         f"{'. '.join(messages)}. In hindsight: a true shift is found by the first shift that the"
         " most likely history at the end places at its task or later, before the next true one; all"
-        f" others are false alarms. {_foot(study)}"
+        f" others are false alarms. {_foot(of_streams)}"
         f" Brier score = reliability - resolution + uncertainty: {brier}. {_basis(study)}"
     )
 
@@ -128,22 +129,22 @@ def _found(detectors: list[_Detector]) -> dict[str, float]:
     return {each.name: float(np.isfinite(np.concatenate(each.delays)).mean()) for each in detectors}
 
 
-def _foot(study: StudyResults) -> str:
+def _foot(by_stream: Mapping[str, list[_Detector]]) -> str:
     """Return the sentences on bars and bins, which are drawn below the figure."""
-    judged = [_judged(each) for detectors in _by_stream(study).values() for each in detectors]
+    judged = [_judged(each) for detectors in by_stream.values() for each in detectors]
     bars = f"c: mean over seeds, {statistics.described('shift_recall')}."
     if not any(judged):
         return f"{bars} Probabilities are not judged on fewer than {FEWEST * BINS} tasks."
     return (
         f"{bars} d, e: all tasks but the first, of all seeds, in {BINS} bins, without those"
         f" of fewer than {FEWEST} tasks; bars: Wilson's 95 % interval, as if tasks were"
-        f" independent; below: tasks in each bin.{_colours(study)}"
+        f" independent; below: tasks in each bin.{_colours(by_stream)}"
     )
 
 
-def _colours(study: StudyResults) -> str:
+def _colours(by_stream: Mapping[str, list[_Detector]]) -> str:
     """Return the sentence on colours; empty where no method is grey."""
-    grey = any(len(detectors) > highlights.MOST for detectors in _by_stream(study).values())
+    grey = any(len(detectors) > highlights.MOST for detectors in by_stream.values())
     return f" In colour: the {highlights.MOST} methods that find the most." if grey else ""
 
 

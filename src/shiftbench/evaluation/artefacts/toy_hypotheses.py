@@ -76,9 +76,9 @@ def message(study: StudyResults) -> str:
     run = study.run(stream, _shown_beam(study, beams).learner)
     seed, overtakes = first_overtaking(run)
     number = int(run["seed"].values[seed])
-    story = "In no seed was the hypothesis that wins in the end behind"
+    story = "In no seed did the final winner trail the final runner-up"
     if overtakes is not None:
-        story = f"The hypothesis that wins in the end leads only from step {overtakes} on"
+        story = f"The final winner leads the final runner-up only from step {overtakes} on"
         story = f"{story} (seed {number})"
     if "jump_f1" not in study.metrics:
         return story
@@ -87,9 +87,11 @@ def message(study: StudyResults) -> str:
     best = max(f1, key=f1.__getitem__)
     least = min((each for each in f1 if each.weights == best.weights), key=lambda each: each.size)
     if best == least:
-        return f"{story}; F1 of the jumps is largest with K = {best.size}, {100 * f1[best]:.1f} %"
+        return (
+            f"{story}; mean F1 of the jumps is largest with K = {best.size}, {100 * f1[best]:.1f} %"
+        )
     start, end = (f"{100 * f1[each]:.1f} % (K = {each.size})" for each in (least, best))
-    return f"{story}; F1 of the jumps grows from {start} to {end} with {_kind(best)}"
+    return f"{story}; mean F1 of the jumps is {start} and {end}, the best beam, with {_kind(best)}"
 
 
 def _kind(beam: _Beam) -> str:
