@@ -73,8 +73,8 @@ def test_the_title_says_who_has_the_largest_score_of_all_rows_and_of_half(wide):
     assert paired.worse(best, others).all()
     assert learnt == (
         "eyes, test rows of the segment learnt: referred by mutual information, a has the largest"
-        f" mean AUC of 6 methods, from {whole:.1f} % on all rows to {half:.1f} % with 50 %"
-        " referred; all others are significantly worse"
+        f" AUC of 6 methods, averaged over the shares referred: from {whole:.1f} % on all rows to"
+        f" {half:.1f} % with 50 % referred; all others are significantly worse"
     )
     assert referral.caption(wide).startswith(f"{learnt}. ")
 

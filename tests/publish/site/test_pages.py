@@ -569,7 +569,8 @@ def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) ->
     (study,) = of.studies
     found = attachments.figures(study, standings.of(study, of.library), tmp_path / "site")
     (made,) = [one for one in found if one.name == "relative-accuracy"]
-    assert re.match(r"digits: of \d+ methods, \d+ lead VCL and \d+ trail it; ", made.alt)
+    said = r"digits: of \d+ methods, \d+ are above VCL and \d+ below \(95 % intervals, not"
+    assert re.match(rf"{said} corrected\); ", made.alt)
     assert "Accuracy over tasks relative to the baseline" in made.alt
 
 
