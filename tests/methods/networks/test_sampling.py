@@ -47,6 +47,26 @@ def test_classes_without_probability_add_nothing():
     assert np.isfinite(prediction.entropy).all() and prediction.entropy == pytest.approx(0)
 
 
+def test_variance_of_draws_at_a_level_far_above_it():
+    problem = Problem("regression", (2,), n_outputs=1, n_train=5, n_tasks=1)
+    model = linear.build(linear.Settings(noise_sd=0.01), problem)
+    weights = np.random.default_rng(2).normal([0, 0, 3e3], [0.1, 0.1, 0.1], (1, 6, 3))
+    drawn = weights.astype(np.float32)
+
+    def draw(draw_seeds, rows):
+        return point(tf.gather(drawn, draw_seeds[0, 1] % 6, axis=1)[:, tf.newaxis])
+
+    keys = fold_in(np.ones((1, 2), np.int32), tf.constant(0))
+    used = [int(fold_in(keys, tf.constant(k))[0, 1] % 6) for k in range(4)]
+    moments = graph(lambda x: sampling.predictive_moments(model, draw, 4, keys, x))
+    predicted = sampling.predictive(model, moments, INPUTS)
+    of_draws = INPUTS.astype(float) @ drawn[0, used, :2].T.astype(float) + drawn[0, used, 2]
+    assert len(set(used)) > 1
+    np.testing.assert_allclose(predicted.mean[0, 0, :, 0], of_draws[0].mean(-1), rtol=1e-6)
+    variance = of_draws[0].var(axis=-1) + 0.01**2
+    np.testing.assert_allclose(predicted.variance[0, 0, :, 0], variance, rtol=0.02)
+
+
 @pytest.mark.parametrize(("number", "others"), [(8, 5), (11, 6), (2, 1), (5, 2**20)])
 def test_signs_are_those_of_the_normal_draws_that_follow(number, others):
     keys = seeds.block([0, 1], "signs")

@@ -32,6 +32,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
+from scipy.special import softmax
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
@@ -106,7 +107,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def moments(draws: tf.Tensor, weights: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         def of_draw(k: tf.Tensor) -> tf.Tensor:
             outputs = model.forward(point(draws[:, :, k]), inputs[:, tf.newaxis])
-            return weights[:, :, k, tf.newaxis, tf.newaxis] * sampling.moments(model, outputs)
+            of_k = sampling.moments(model, outputs)
+            return tf.cast(weights[:, :, k, tf.newaxis, tf.newaxis], of_k.dtype) * of_k
 
         return summed(of_draw, settings.draws)
 
@@ -121,7 +123,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        weighted = partial(moments, state["draws"], np.exp(state["log_weights"]))
+        weights = softmax(state["log_weights"].astype(float), axis=-1)
+        weighted = partial(moments, state["draws"], weights)
         return sampling.predictive(model, weighted, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:

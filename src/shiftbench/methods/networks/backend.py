@@ -60,7 +60,7 @@ def repeat(
 def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Any:
     """Return a function of an integer that is traced once, here, wherever it is called.
 
-    Its `output_shapes` is the shape of a result. It may use tensors of the graph around it.
+    Its `output_shapes` and `output_dtypes` are those of a result. It may use tensors of the graph around it.
     """
     return tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec([], tf.int32))
 
@@ -70,7 +70,7 @@ def summed(term: Callable[[tf.Tensor], tf.Tensor], stop: int, step: int = 1) -> 
     if stop <= step:
         return term(tf.constant(0))
     once = traced(term)
-    zeros = tf.zeros(once.output_shapes)
+    zeros = tf.zeros(once.output_shapes, once.output_dtypes)
     return repeat(lambda i, sums: sums + once(i), zeros, stop, step=step)
 
 

@@ -134,7 +134,8 @@ def moments(
     variance = _variance(features, root, outputs.shape[-1])
     if model.likelihood == "categorical":
         return sampling.moments(model, outputs / tf.sqrt(1.0 + math.pi / 8 * variance))
-    return tf.stack([outputs, tf.square(outputs) + variance])
+    mean, square = tf.unstack(sampling.moments(model, outputs))
+    return tf.stack([mean, square + tf.cast(variance, square.dtype)])
 
 
 def _features(model: Model, parameters: tf.Tensor, inputs: tf.Tensor) -> tuple[tf.Tensor, ...]:

@@ -138,15 +138,16 @@ def moments(model: Model, outputs: tf.Tensor) -> tf.Tensor:
     """Return moments [2 or 3, S, H, n, n_outputs] of the outputs of a draw.
 
     Classes: p and p log p. Real targets: means, their squares and, if the noise is learnt, its
-    variance.
+    variance; in float64, since the variance of draws is the small difference of large squares.
     """
     if model.likelihood == "categorical":
         p = tf.nn.softmax(outputs)
         return tf.stack([p, tf.math.xlogy(p, p)])
     if model.noise == "learnt":
-        mean, sd = mean_and_sd(model, outputs)
+        mean, sd = (tf.cast(a, tf.float64) for a in mean_and_sd(model, outputs))
         return tf.stack([mean, tf.square(mean), tf.square(sd)])
-    return tf.stack([outputs, tf.square(outputs)])
+    mean = tf.cast(outputs, tf.float64)
+    return tf.stack([mean, tf.square(mean)])
 
 
 def predictive_moments(
