@@ -9,7 +9,7 @@ import pytest
 
 from shiftbench.cli import main, quickstart
 from shiftbench.config import config_file, digest, specs
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_files
 from shiftbench.evaluation.artefacts import changepoints
 from shiftbench.evaluation.scoring import segmentation
 from tests import own_data
@@ -83,6 +83,6 @@ def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path)
 
     found = "illustration: Robust BOCPD finds 2 changes, BOCPD finds 6 changes. "
     assert changepoints.caption(study).startswith(found)
-    assert figure_style.read_caption(PICTURE).startswith(found), (
+    assert figure_files.read_caption(PICTURE).startswith(found), (
         "see quickstart.py on how to draw it anew"
     )

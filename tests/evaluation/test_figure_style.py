@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from shiftbench.evaluation import figure_style, text_fitting
+from shiftbench.evaluation import figure_files, figure_style, text_fitting
 
 MARKS = "Mean over seeds; band: 95 % interval. Left: accuracy, as in Li et al. (2021), Fig. 3. "
 BUDGET = "images: 3 of 3 runs per learner. 9 tasks in place of 100 of the paper; one layer (two)."
@@ -98,7 +98,7 @@ def test_dollar_signs_of_users_are_shown_as_they_are(name, tmp_path):
         axes.annotate(stream, (1, 1))
 
     drawn = figure_style.panel_per_stream([name, "b"], 3.0, name, f"{name}.", "", draw)
-    figure_style.save(drawn, tmp_path / "figure", name)
+    figure_files.save(drawn, tmp_path / "figure", name)
     texts = [text for text in drawn.findobj(Text) if text.get_text() in (name, f"{name}.")]
     assert len(texts) >= 4 and not any(text.get_parse_math() for text in texts)
     (first, _) = (axes.get_title(loc="left") for axes in drawn.get_axes())
@@ -167,8 +167,8 @@ def test_both_files_have_the_whole_caption(tmp_path):
     caption = MARKS * 4 + BUDGET
     drawn = figure_style.figure(1.0, caption, BUDGET)
     drawn.subplots().plot([1, 2])
-    figure_style.save(drawn, tmp_path / "one", caption)
-    assert figure_style.read_caption(tmp_path / "one.png") == " ".join(caption.split())
+    figure_files.save(drawn, tmp_path / "one", caption)
+    assert figure_files.read_caption(tmp_path / "one.png") == " ".join(caption.split())
     svg = (tmp_path / "one.svg").read_text()
     told = svg.partition("<dc:description>")[2].partition("</dc:description>")[0]
     assert told.split() == caption.split()
@@ -176,7 +176,7 @@ def test_both_files_have_the_whole_caption(tmp_path):
 
 def test_a_figure_of_words_has_them_as_text(tmp_path):
     for name, words in (("outlines", False), ("text", True)):
-        figure_style.save(figure_style.figure(1.0, MARKS), tmp_path / name, MARKS, words)
+        figure_files.save(figure_style.figure(1.0, MARKS), tmp_path / name, MARKS, words)
     outlines, text = ((tmp_path / f"{name}.svg").read_text() for name in ("outlines", "text"))
     assert "<text" in text and "sans-serif" in text and "<text" not in outlines
     assert len(text) < 0.5 * len(outlines)
@@ -196,5 +196,5 @@ def test_places_of_subfigures_in_subfigures_are_rounded_too():
     inner.subplots()
     inner.bbox_relative.set_points(np.array([[0.1 + 1e-14, -1e-15], [0.9, 1.0]]))
     drawn.set_layout_engine("none")
-    figure_style._freeze(drawn)
+    figure_files._freeze(drawn)
     assert inner.bbox_relative.get_points().tolist() == [[0.1, 0.0], [0.9, 1.0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shiftbench.config import components
-from shiftbench.evaluation import figure_style, table_files
+from shiftbench.evaluation import figure_files, table_files
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -13,7 +13,7 @@ def save(artefact: str, study: StudyResults, stem: Path) -> None:
     """Write STEM.svg and STEM.png of a figure, or STEM.csv and STEM.md of a table."""
     module = components.load("artefacts", artefact)
     if hasattr(module, "draw"):
-        figure_style.save(module.draw(study), stem, module.caption(study))
+        figure_files.save(module.draw(study), stem, module.caption(study))
         return
     table = module.tabulate(study)
     shown = module.shown(table) if hasattr(module, "shown") else None

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench.evaluation import figure_style, output_files, table_files
+from shiftbench.evaluation import figure_files, output_files, table_files
 from shiftbench.evaluation.artefacts import toy_hypotheses
 from tests.evaluation.scoring import stores
 
@@ -15,7 +15,7 @@ from tests.evaluation.scoring import stores
 def test_a_figure_has_the_same_bytes_whenever_it_is_drawn(tmp_path):
     study = stores.toy_study()
     for name in ("one", "two"):
-        figure_style.save(toy_hypotheses.draw(study), tmp_path / name)
+        figure_files.save(toy_hypotheses.draw(study), tmp_path / name)
     for kind in ("svg", "png"):
         one, two = ((tmp_path / f"{name}.{kind}").read_bytes() for name in ("one", "two"))
         assert one == two

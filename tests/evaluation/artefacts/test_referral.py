@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation import figure_files, highlights
 from shiftbench.evaluation.artefacts import referral, referral_table, reliability
 from shiftbench.evaluation.scoring import predictions, statistics
 from shiftbench.evaluation.scoring import referral as scores
@@ -245,6 +245,6 @@ def test_figures_have_the_same_bytes_when_drawn_again(study, tmp_path):
     for module in (referral, reliability):
         files = []
         for name in ("one", "two"):
-            figure_style.save(module.draw(study), tmp_path / name)
+            figure_files.save(module.draw(study), tmp_path / name)
             files.append((tmp_path / f"{name}.svg").read_bytes())
         assert files[0] == files[1]

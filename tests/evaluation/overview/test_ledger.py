@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_files, figure_style
 from shiftbench.evaluation.artefacts import claims
 from shiftbench.evaluation.overview import _ledger_figure, ledger
 
@@ -127,7 +127,7 @@ def test_the_figure_is_one_screen_and_grey_tells_its_verdicts_apart(known, table
 def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> None:
     rows = ledger.collect(known, tables)
     for name in ("first", "second"):
-        figure_style.save(ledger.draw(rows), tmp_path / name)
+        figure_files.save(ledger.draw(rows), tmp_path / name)
     for kind in ("svg", "png"):
         assert (tmp_path / f"first.{kind}").read_bytes() == (
             tmp_path / f"second.{kind}"

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_files
 from shiftbench.evaluation.overview import ranks
 from shiftbench.evaluation.scoring import tidy
 
@@ -137,7 +137,7 @@ def test_the_diagram_names_each_method_with_its_rank():
 
 def test_the_diagram_has_the_same_bytes_every_time(tmp_path):
     for name in ("one", "two"):
-        figure_style.save(ranks.draw(rows()), tmp_path / name)
+        figure_files.save(ranks.draw(rows()), tmp_path / name)
     for kind in ("png", "svg"):
         one, two = (tmp_path / f"{name}.{kind}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()

@@ -27,7 +27,7 @@ def test_a_single_figure_keeps_its_caption() -> None:
 
 def test_words_that_were_wrapped_at_a_hyphen_are_whole(monkeypatch) -> None:
     monkeypatch.setattr(
-        "shiftbench.evaluation.figure_style.read_caption",
+        "shiftbench.evaluation.figure_files.read_caption",
         lambda path: "Kaplan- Meier; over- and underestimates; Wilson - Hilferty",
     )
     assert attachments._caption("one.png") == (

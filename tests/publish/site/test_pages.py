@@ -20,7 +20,7 @@ from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.config.bibliography import FIVE
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_files, figure_style
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import (
     attachments,
@@ -577,7 +577,7 @@ def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) ->
 def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
     caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
     drawn = figure_style.figure(1.0, caption)
-    figure_style.save(drawn, tmp_path / "one", caption)
+    figure_files.save(drawn, tmp_path / "one", caption)
     made = attachments.figure(tmp_path / "one.png", tmp_path / "site", "figures", "in short")
     page = pages._environment().from_string(
         "{% import 'macros.html' as m with context %}{{ m.figure('', one) }}"

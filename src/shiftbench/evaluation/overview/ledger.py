@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography
-from shiftbench.evaluation import figure_style, table_files
+from shiftbench.evaluation import figure_files, table_files
 from shiftbench.evaluation.artefacts import claims
 from shiftbench.evaluation.overview import _ledger_figure
 from shiftbench.evaluation.scoring import checked_tables, verdicts
@@ -76,7 +76,7 @@ def write(
     rows = collect(claims, tables)
     table_files.save(rows, stem, caption(rows), shown(rows))
     if figures:
-        figure_style.save(draw(rows), stem, caption(rows), words=True)
+        figure_files.save(draw(rows), stem, caption(rows), words=True)
     return [stem.with_suffix(kind) for kind in (".csv", ".md", *(FIGURES if figures else ()))]
 
 

@@ -60,7 +60,8 @@ def repeat(
 def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Any:
     """Return a function of an integer that is traced once, here, wherever it is called.
 
-    Its `output_shapes` and `output_dtypes` are those of a result. It may use tensors of the graph around it.
+    Its `output_shapes` and `output_dtypes` are those of a result. It may use tensors of the graph
+    around it.
     """
     return tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec([], tf.int32))
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from shiftbench.config import result_paths
 from shiftbench.config.tuning import TRIALS
-from shiftbench.evaluation import figure_style, table_files
+from shiftbench.evaluation import figure_files, table_files
 from shiftbench.evaluation.overview import ledger, ranks
 from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.publish.derived import costs
@@ -52,7 +52,7 @@ def write(
     scores = tuned_scores(published) if figures else None
     if scores is not None and ranks.possible(scores, bounds):
         caption = ranks.caption(ranks.shared(scores, bounds))
-        figure_style.save(ranks.draw(scores, labels, bounds), published / "ranks", caption)
+        figure_files.save(ranks.draw(scores, labels, bounds), published / "ranks", caption)
         files += [published / "ranks.png", published / "ranks.svg"]
     return files
 

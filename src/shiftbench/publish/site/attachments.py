@@ -13,7 +13,7 @@ from PIL import Image
 
 from shiftbench.config import components, result_paths
 from shiftbench.core import checkout
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_files
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
@@ -75,7 +75,7 @@ def shared_sentences(figures: list[SiteFigure]) -> tuple[list[SiteFigure], str]:
 
 def _caption(picture: Path) -> str:
     """Return the caption of a figure; words that were wrapped at a hyphen are whole again."""
-    return re.sub(r"(?<=[a-z])- (?!and |or )", "-", figure_style.read_caption(picture))
+    return re.sub(r"(?<=[a-z])- (?!and |or )", "-", figure_files.read_caption(picture))
 
 
 def _sentences(text: str) -> list[str]:
