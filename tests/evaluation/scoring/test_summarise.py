@@ -248,6 +248,12 @@ def test_split_streams_have_the_numbers_of_their_own_table():
     assert paper_numbers.number(cifar, run, "vogn", "acc").quoted == ""
 
 
+def test_the_forward_transfer_of_ewc_is_not_between_those_of_the_others():
+    cifar = continual_stores.stream("s", "split-images", dataset="cifar-10-100", heads="multi")
+    ewc, *others = (printed(cifar, name, "fwt") for name in ("ewc", "vogn", "vcl-coreset-random"))
+    assert not min(others) <= ewc <= max(others)
+
+
 def test_a_name_is_no_method():
     """A variant that merely has the name of a method has no published number."""
     stream = continual_stores.stream()

@@ -205,8 +205,9 @@ def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) 
         if line.outer is None:
             mean = statistics.interval(study.score(stream, line.alone, metric)).mean
             text = f"{units.text(metric, mean)}{' %' if percent else ''}"
-            at = axes.get_yaxis_transform()
-            axes.text(0.01, place, text, transform=at, va="center", size=8, weight="bold")
+            number = axes.text(0.01, place, text, va="center", size=8, weight="bold")
+            number.set_transform(axes.get_yaxis_transform())
+            number.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # hides line 0
             axes.axhline(place - 0.5, color="0.9", lw=0.8)
             continue
         of, style = gain(study, stream, line), figure_style.method_style(study, line.outer)

@@ -225,7 +225,7 @@ def _waiting(kind: str, records: Sequence[dict[str, Any]]) -> str:
     if kind == verdicts.NOT_RUN:
         return records[0]["ours_may"].rstrip(".") or "no study here judges it"
     if kind == verdicts.UNKNOWN:
-        return "the paper does not say how long it trains"
+        return "the paper reports no such experiment, or not how long it trains"
     most = max(float(row["share"] or 0) for row in records)
     ends = {0.1: "a quarter", 0.01: "a tenth", 0.001: "a hundredth", 0.0: "a thousandth"}
     below = next(words for least, words in ends.items() if most >= least)

@@ -21,7 +21,7 @@ class PaperCounts(NamedTuple):
     """Numbers of a paper's claims by verdict; key: of the bibliography.
 
     unjudged: claims that were not run, or with too little or unknown training. checks: checks that
-    were made; they are not among the claims.
+    hold; checks are not among the claims.
     """
 
     key: str
@@ -58,15 +58,17 @@ def of(results: SiteResults) -> list[PaperCounts]:
     rows = results.ledger
     keys = list(dict.fromkeys(claim.work for claim in results.claims.values()))
     ordered = sorted(keys, key=lambda key: FIVE.index(key) if key in FIVE else len(FIVE))
-    return [_of(key, rows[rows["paper"] == bibliography.short(key)]) for key in ordered]
+    is_check = rows["claim"].map(lambda name: results.claims[name].check)
+    of_paper = {key: rows["paper"] == bibliography.short(key) for key in ordered}
+    return [_of(key, rows[one & ~is_check], rows[one & is_check]) for key, one in of_paper.items()]
 
 
-def _of(key: str, rows: pd.DataFrame) -> PaperCounts:
+def _of(key: str, rows: pd.DataFrame, checks: pd.DataFrame) -> PaperCounts:
     count = Counter(ledger.by_claim(rows))
-    checked = sum(count.pop(name, 0) for name in CHECKS)
+    holding = list(ledger.by_claim(checks)).count(verdicts.CHECKED[verdicts.REPRODUCED])
     reproduced, contradicted = count[verdicts.REPRODUCED], count[verdicts.CONTRADICTED]
     undecided = sum(count[name] for name in UNDECIDED)
     rest = sum(count.values()) - reproduced - contradicted - undecided
     return PaperCounts(
-        key, bibliography.works()[key], reproduced, contradicted, undecided, rest, checked
+        key, bibliography.works()[key], reproduced, contradicted, undecided, rest, holding
     )
