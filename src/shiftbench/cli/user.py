@@ -56,12 +56,12 @@ def checked(path: Path) -> tuple[Config, list[str]]:
     Returns the config, and notes on its data: what is left out, and of unclear licence. Raises
     UserError with all errors.
     """
-    from shiftbench.config import config_file, licence_notes
+    from shiftbench.config import config_file, raw_data_notes
 
     composition = config_file.composed(path)
     config = config_file.planned(composition)
-    of_licences = licence_notes.of_config(config)
-    return config, [*composition.left_out(), *_notes_on_files(config), *of_licences]
+    of_raw = chain(raw_data_notes.on_mirrors(config), raw_data_notes.on_licences(config))
+    return config, [*composition.left_out(), *_notes_on_files(config), *of_raw]
 
 
 def _notes_on_files(config: Config) -> list[str]:
@@ -235,9 +235,9 @@ def crate(options: argparse.Namespace) -> None:
 
 def _note_licences(path: Path) -> None:
     """Print which data of a config have an unclear licence, before a crate describes them."""
-    from shiftbench.config import config_file, licence_notes
+    from shiftbench.config import config_file, raw_data_notes
 
-    for note in licence_notes.of_config(config_file.load(path)):
+    for note in raw_data_notes.on_licences(config_file.load(path)):
         print(f"Note: {note}", flush=True)
 
 

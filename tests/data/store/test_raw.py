@@ -116,6 +116,20 @@ def test_no_mirror_uses_the_official_address(monkeypatch, tmp_path):
     assert RIGHT.address in message and "set SHIFTBENCH_MIRROR" in message
 
 
+def test_data_at_no_public_address_are_not_asked_for_there(mirror, monkeypatch, tmp_path):
+    """They are refused at once, and named until they are there."""
+    packed = dataclasses.replace(raw.table()["letters"], mirror="the office packs them by hand")
+    monkeypatch.setitem(raw.table(), "letters", packed)
+    raw.fetch("letters", "a.gz", tmp_path / "data" / "letters" / "a.gz")
+    assert raw.without_mirror(["letters", "bundled"], tmp_path / "elsewhere") == []
+    monkeypatch.delenv(raw.MIRROR)
+    assert raw.without_mirror(["letters", "bundled"], tmp_path / "elsewhere") == ["letters"]
+    assert raw.without_mirror(["letters", "bundled"], tmp_path / "data") == []
+    message = failure(tmp_path / "new")
+    assert "letters/a.gz is at no public address: the office packs them by hand" in message
+    assert f"Set {raw.MIRROR}" in message
+
+
 def test_an_earlier_file_survives_a_failure(mirror, tmp_path):
     (tmp_path / "a.gz").write_bytes(b"earlier")
     (mirror / "a.gz").write_bytes(b"wrong")

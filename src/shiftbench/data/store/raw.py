@@ -64,6 +64,7 @@ class Dataset:
     sizes: training rows, inputs and outputs, each a number or the name of the setting of a stream
     that has it; empty if settings have all.
     licence_status: `stated`, `presumed` or `unclear`; empty for data that are the user's own.
+    mirror: why only a mirror has the files; empty if they are at a public address.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Dataset:
     files: dict[str, RawFile]
     sizes: tuple[int | str, ...] = ()
     licence_status: str = ""
+    mirror: str = ""
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes of a store of these data: title, licence, its status, citation."""
@@ -101,7 +103,9 @@ def fetch(dataset: str, file: str, output: Path) -> None:
             _take(wanted, f"{dataset}/{file}", folder / file)
             os.replace(folder / file, output)
             return
-        source = _get(f"{wanted.folder or dataset}/{file}", wanted, folder / file)
+        name = f"{wanted.folder or dataset}/{file}"
+        _refuse_without_mirror(dataset, name)
+        source = _get(name, wanted, folder / file)
         remedy = (
             f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
             f" or set {MIRROR} to a folder or an address with the right file."
@@ -129,6 +133,21 @@ def absent(dataset: str | None) -> str:
     return ""
 
 
+def without_mirror(datasets: Iterable[str], folder: Path) -> list[str]:
+    """Return which data sets only a mirror has, if none is set.
+
+    Those whose files are in `folder` already are left out.
+    """
+    if os.environ.get(MIRROR):
+        return []
+    needed = {name: one.files for name, one in table().items() if one.mirror and name in datasets}
+    return [
+        name
+        for name, files in needed.items()
+        if not all((folder / name / file).is_file() for file in files)
+    ]
+
+
 def missing(path: Path) -> UserError:
     """Return the error for a missing raw file."""
     return UserError(
@@ -147,7 +166,8 @@ def wrong(path: Path | str, reason: str, line: int | None = None) -> UserError:
 def _dataset(row: dict[str, Any]) -> Dataset:
     files = {name: _file(row, name, entry) for name, entry in row.get("files", {}).items()}
     sizes, status = tuple(row.get("sizes", ())), row.get("licence_status", UNCLEAR)
-    return Dataset(row["title"], row["licence"], row["citation"], files, sizes, status)
+    source = row["title"], row["licence"], row["citation"]
+    return Dataset(*source, files, sizes, status, row.get("mirror", ""))
 
 
 def _file(row: dict[str, Any], name: str, entry: dict[str, Any]) -> RawFile:
@@ -179,6 +199,15 @@ def _wanted(dataset: str, file: str) -> RawFile:
 def _hint(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(names))}."
+
+
+def _refuse_without_mirror(dataset: str, name: str) -> None:
+    """Raise UserError for data that only a mirror has, where none is set."""
+    if (reason := table()[dataset].mirror) and not os.environ.get(MIRROR):
+        raise UserError(
+            f"Raw file {name} is at no public address: {reason}. Set {MIRROR} to a folder or an"
+            f" address that has it; see docs/troubleshooting.md."
+        )
 
 
 def _get(name: str, wanted: RawFile, target: Path) -> str:
