@@ -216,6 +216,7 @@ def test_files_out_of_place_are_refused_at_a_look(tmp_path, name, protocol, mess
         ({"images": LEVELS, "labels": [0.5] * 60}, {}, "labels are of type float64"),
         ({"images": LEVELS, "labels": [None] * 60}, {}, "labels holds Python objects"),
         ({"images": LEVELS[0], "labels": [0] * 5}, {}, "images has the shape (5, 4)"),
+        ({"images": LEVELS % 2, "labels": [0] * 60}, {}, "images are whole numbers from 0 to 1"),
         ({"images": LEVELS + 1, "labels": [0] * 60}, {}, "number 12 has levels from 1 to 256"),
         ({"images": LEVELS / 100, "labels": [0] * 60}, {}, "number 5 has levels from"),
         ({"images": LEVELS * np.nan, "labels": [0] * 60}, {}, "number 0 has levels from nan"),

@@ -13,7 +13,14 @@ import pytest
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
-from shiftbench.data.text import _count_store, _n_gram_lines, _text_files, _tokens, n_grams
+from shiftbench.data.text import (
+    _count_store,
+    _n_gram_lines,
+    _text_files,
+    _tokens,
+    _vocabulary,
+    n_grams,
+)
 from shiftbench.data.text.n_grams import Settings
 from tests.data.text.word_counts import WORDS, brute_force, dense, of_batch
 from tests.real_files import MIRROR, needs_mirror
@@ -65,6 +72,12 @@ def distinct(table: list[Line]) -> list[Line]:
 def store_bytes(settings: Settings, raw: Path, place: Path) -> bytes:
     zarr_zip.write(n_grams.build(settings, raw), place)
     return place.read_bytes()
+
+
+def test_shares_of_counts_beyond_32_bits_are_exact():
+    count, total = np.array([3 * 10**9, 1, 2**46]), np.array([3 * 10**9 + 7, 3, 2**46 + 1])
+    exact = [int(c) * _vocabulary.WHOLE // int(t) for c, t in zip(count, total, strict=True)]
+    assert _vocabulary.share(count, total).tolist() == exact
 
 
 @pytest.mark.parametrize("weighting", ["linear", "flat", "harmonic"])

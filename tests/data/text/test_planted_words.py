@@ -71,6 +71,13 @@ def test_training_and_held_out_documents_are_those_of_the_settings():
     assert planted_words.task(build(realisations=1, held_out=0), [0], 3).test is None
 
 
+@pytest.mark.parametrize(("documents", "share", "number"), [(3, 0.9, 2), (2, 0.2, 1)])
+def test_some_documents_are_held_out_and_some_are_not(documents, share, number):
+    store = build(realisations=1, held_out=share, documents=documents, document_length=50)
+    assert len(list(planted_words.held_out_documents(store, 0))) == 12 * number
+    assert planted_words.task(store, [0], 3).test is not None
+
+
 def test_counts_of_a_period_are_those_of_its_documents_and_task_minus_one_is_their_sum():
     store = build(realisations=2)
     size = store.sizes["word"]

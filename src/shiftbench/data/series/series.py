@@ -63,6 +63,7 @@ FACTS = Facts(
             "centre": ("whole-series",),
             "history": (0,),
         },
+        "means of the weekdays are of the whole year": {"dataset": ("london-nox",)},
     },
 )
 

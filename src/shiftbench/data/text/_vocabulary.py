@@ -19,6 +19,13 @@ WHOLE = 2**32
 """Relative frequencies are kept in this fraction of 1, so that sums are exact."""
 
 
+def share(count: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Return floor(WHOLE count / total) for counts below 2^47, where the product would overflow."""
+    half = 2**16
+    high, rest = np.divmod(count * half, total)
+    return high * half + rest * half // total
+
+
 class Totals:
     """Sums over the words seen so far; memory grows with different words, not with text."""
 

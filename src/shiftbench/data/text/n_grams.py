@@ -32,7 +32,10 @@ from shiftbench.data.text._thinning import Sample
 from shiftbench.data.text._tokens import Tokens
 from shiftbench.data.text._vocabulary import Totals
 
-FACTS = Facts(gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}})
+FACTS = Facts(
+    gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}},
+    ahead={"vocabulary and warm-up are of all periods": True},
+)
 
 __all__ = [
     "Settings",
@@ -227,7 +230,7 @@ def _drawn(settings: Settings, sample: Sample, lines: Lines) -> Drawn:
 def _add(totals: Totals, lines: Lines, drawn: Drawn, of_period: np.ndarray) -> None:
     """Add the words of lines that have training occurrences, with their shares of the periods."""
     size, n = lines.tokens.digest.shape
-    shares = drawn.train * _vocabulary.WHOLE // np.maximum(of_period, 1)[drawn.period]
+    shares = _vocabulary.share(drawn.train, np.maximum(of_period, 1)[drawn.period])
     # Exact: no sum comes near 2^53.
     count, share = (
         np.bincount(drawn.line, each, size).astype(np.int64) for each in (drawn.train, shares)

@@ -40,6 +40,7 @@ from shiftbench.data.text._count_store import (
 FACTS = Facts(
     gives={"counts": True, "warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}},
     varies=("documents",),
+    ahead={"warm-up is of all periods": True},
 )
 
 __all__ = ["Settings", "build", "held_out_documents", "problem", "task"]
@@ -213,11 +214,19 @@ def _document(
     return random.choice(len(weight), settings.document_length, p=chance).astype(np.int32)
 
 
+def _number_held_out(settings: Settings) -> int:
+    """Return how many documents of a period are held out: if any, at least one and not all."""
+    if not settings.held_out:
+        return 0
+    number = round(settings.held_out * settings.documents)
+    return min(max(number, 1), settings.documents - 1)
+
+
 def _counted(settings: Settings, texts: Sequence[np.ndarray]) -> Realisation:
     """Count the training documents; the last documents of each period are held out."""
     each, vocabulary = settings.documents, len(words(settings))
     task = np.repeat(np.arange(settings.periods), each)
-    held_out = np.arange(len(texts)) % each >= each - round(settings.held_out * each)
+    held_out = np.arange(len(texts)) % each >= each - _number_held_out(settings)
     train = [text for text, out in zip(texts, held_out, strict=True) if not out]
     weights = _counts.weights(settings.weighting, settings.window)
     joined = _counts.text(train, task[~held_out], settings.window)

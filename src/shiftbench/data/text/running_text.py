@@ -28,7 +28,8 @@ FACTS = Facts(
         "warm-up": True,
         "held-out": {"not held_out": (0.0,)},
         "known-changes": {"dataset": ("glibc-changelogs",)},
-    }
+    },
+    ahead={"vocabulary and warm-up are of all periods": True},
 )
 CHANGELOGS = "glibc-changelogs"
 READERS = {**_corpora.READERS, CHANGELOGS: _changelogs.read}

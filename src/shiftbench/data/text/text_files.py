@@ -17,7 +17,10 @@ from shiftbench.data.text import _dated_texts, _user_texts
 from shiftbench.data.text._count_store import held_out_documents, problem, task
 from shiftbench.data.text._dated_texts import DatedSettings, Plan
 
-FACTS = Facts(gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}})
+FACTS = Facts(
+    gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}},
+    ahead={"vocabulary and warm-up are of all periods": True},
+)
 
 __all__ = [
     "Settings",

@@ -32,7 +32,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
-from scipy.special import softmax
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
@@ -123,7 +122,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        weights = softmax(state["log_weights"].astype(float), axis=-1)
+        weights = np.exp(state["log_weights"])
+        if model.likelihood != "categorical":  # moments in float64 need weights whose sum is 1
+            weights = weights / weights.sum(axis=-1, keepdims=True, dtype=float)
         weighted = partial(moments, state["draws"], weights)
         return sampling.predictive(model, weighted, inputs)
 
