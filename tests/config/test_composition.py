@@ -11,7 +11,7 @@ import yaml
 
 from shiftbench.config import components, config_file
 from shiftbench.config.config_file import Config, ConfigError
-from shiftbench.config.library import Library
+from shiftbench.config.library import OURS, Library
 from shiftbench.config.schema import Colour, Marker, Method, by_kind
 from shiftbench.evaluation import figure_style
 
@@ -180,6 +180,17 @@ def test_two_files_with_one_method_are_an_error_but_ours_may_be_replaced(load, t
     assert "ewc" not in told, "ours"
     again.unlink()
     load("budget: quick\nstudies: [step]\n")
+
+
+def test_a_method_that_replaces_ours_is_not_the_one_of_the_papers(load):
+    """Claims and numbers of papers are about our method, also of a copy of it."""
+    ours = Library(OURS).methods["vbs-toy-k2"].data["pipeline"]
+    for pipeline, method in ((ours, "vbs-toy-k2"), (["gaussian-mean"], None)):
+        own = {"label": "Own", "cite": ["unpublished"], "summary": "x", "pipeline": pipeline}
+        changes = {"from": "step", "methods": ["vbs-toy-k2"], "settings": {}}
+        config = {"budget": "quick", "methods": {"vbs-toy-k2": own}, "studies": {"mine": changes}}
+        study = load(json.dumps(config)).studies["mine"]
+        assert study.methods["vbs-toy-k2"].method == method
 
 
 def test_errors_stand_where_they_were_written(load, tmp_path):

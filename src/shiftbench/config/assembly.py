@@ -230,7 +230,8 @@ class _StudyAssembly:
             self.composition.add_issue(reference, self._no_pipeline(source))
             self.composition.unresolved.append(place)
             return
-        self.composition.put((*place, "method"), reference, source.name)
+        if not self.composition.library.replaces_ours(source.name, source.method):
+            self.composition.put((*place, "method"), reference, source.name)
         for key in INHERITED:
             if (value := source.method.get(key)) is not None:
                 self.composition.put((*place, key), value)

@@ -148,6 +148,17 @@ class Library:
             nearest.setdefault(name, method)
         return nearest
 
+    def replaces_ours(self, name: str, method: YamlValue) -> bool:
+        """Return whether a method has another pipeline than this repository's method of that name.
+
+        Claims and numbers of papers are about the latter.
+        """
+        ours = (OURS / "methods").resolve()
+        same = [
+            one for path, key, one in self._methods if key == name and path.resolve().parent == ours
+        ]
+        return bool(same) and method.data.get("pipeline") != same[0].data.get("pipeline")
+
     def doubled_methods(self) -> Iterator[tuple[YamlValue, str]]:
         """Yield methods whose name another file of the same folder has too, with a message."""
         seen: dict[tuple[Path, str], Path] = {}
