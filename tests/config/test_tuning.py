@@ -159,6 +159,13 @@ def test_mistakes_are_named(load, change, words, monkeypatch):
     assert words in str(error.value)
 
 
+def test_families_with_validation_data_are_named(load):
+    text = PLAN.replace("{family: permuted-images, tasks: 3}", "{family: toy-step}")
+    with pytest.raises(ConfigError) as error:
+        load(_set("streams", {}), text)
+    assert "toy-step has no validation data; tune on streams of fundus-images," in str(error.value)
+
+
 def test_names_of_trials_are_taken(load):
     text = PLAN + "  study-tuning: {title: Mine, streams: [digits], model: mlp, seeds: 1,"
     text += " metrics: [accuracy], methods: {one: [map]}}\n"

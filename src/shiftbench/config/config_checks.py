@@ -225,6 +225,21 @@ def _unserved(learner: str, form: bool | str, model: str | None) -> str:
     return f'"{learner}" takes {what}; give {place} a function `{function}(settings, problem)`'
 
 
+def _sees_test_data(family: Any) -> str:
+    """Say how trials on streams of a family can spare its test data."""
+    able = [
+        one
+        for one in components.names("streams")
+        if "judge_on" in components.fields("streams", one)
+    ]
+    if family in able:
+        return "trials must not see test data; write judge_on: validation"
+    return (
+        f"trials must not see test data, and {family} has no validation data; tune on streams of"
+        f" {', '.join(able[:-1])} or {able[-1]}"
+    )
+
+
 def _of_tuning(place: KeyPath, tuning: dict, study: dict, streams: dict) -> Iterator[Issue]:
     """Find issues with the metric, the streams and the search spaces of a study's trials."""
     metrics = as_list(study.get("metrics"))
@@ -234,11 +249,7 @@ def _of_tuning(place: KeyPath, tuning: dict, study: dict, streams: dict) -> Iter
         changed = mapping(streams.get(name)) | mapping(tuning.get("streams"))
         yield from component_checks.check_stream((*place, "streams"), changed)
         if changed.get("judge_on") != "validation":
-            yield (
-                (*place, "streams"),
-                "trials must not see test data; write judge_on: validation, and tune on streams"
-                " whose family has that setting",
-            )
+            yield (*place, "streams"), _sees_test_data(changed.get("family"))
     of_study = pipelines(study)
     own = mapping(tuning.get("methods"))
     for name in own:
