@@ -23,8 +23,8 @@ from annotated_types import Ge, Lt
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
-from shiftbench.data import date_gaps, splits
-from shiftbench.data.tables import _table_tasks, _user_columns, _user_table
+from shiftbench.data import date_gaps
+from shiftbench.data.tables import _scaling, _table_tasks, _user_columns, _user_table
 from shiftbench.data.tables._table_tasks import NONE
 from shiftbench.data.tables._table_tasks import problem as problem
 from shiftbench.data.tables._table_tasks import task as task
@@ -232,7 +232,7 @@ def _scaled(
     settings: Settings, path: Path, values: np.ndarray, scaling: str, columns: Sequence[str]
 ) -> np.ndarray:
     """Scale columns [row, column] by the statistics of all rows, or of the history."""
-    origin, factor = splits.scale(values[: settings.history or None], scaling)
+    origin, factor = _scaling.scale(values[: settings.history or None], scaling)
     for column in np.flatnonzero((factor == 0) & (np.ptp(values, axis=0) > 0))[:1]:
         name = columns[column]
         text = f'column "{name}" is constant in the first {settings.history} rows'
