@@ -16,7 +16,8 @@ from perf.problems import Case
 from perf.work import Work
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
-from shiftbench.config.schema import by_kind, one_component
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import one_component
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Learner, Problem, State
 from shiftbench.evaluation.running.pipeline import assemble

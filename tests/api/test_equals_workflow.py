@@ -13,7 +13,8 @@ from shiftbench.api.learners import Form
 from shiftbench.api.prediction import Prediction
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
-from shiftbench.config.schema import by_kind, one_component
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import one_component
 from shiftbench.core.errors import UserError
 from tests.api import runs
 

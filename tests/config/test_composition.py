@@ -12,7 +12,8 @@ import yaml
 from shiftbench.config import components, config_file
 from shiftbench.config.config_file import Config, ConfigError
 from shiftbench.config.library import OURS, Library
-from shiftbench.config.schema import Colour, Marker, Method, by_kind
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Colour, Marker, Method
 from shiftbench.evaluation import figure_style
 
 METHODS = """\

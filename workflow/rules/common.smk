@@ -76,6 +76,7 @@ def checked_config():
         raise WorkflowError(str(error)) from None
 
 
+IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 CONFIG_FILE = chosen_config()
 CONFIG = checked_config()
 RAW = place("data/raw")
@@ -88,7 +89,7 @@ JOBS = {
 if not workflow.output_settings.dryrun:
     if MODULE:
         module_config.write(config, CONFIG_FILE)
-    elif workflow.exec_mode == ExecMode.DEFAULT:  # no job of a cluster takes a lock
+    elif IS_MAIN:  # no job of a cluster takes a lock
         stale_lock.enter(Path(".snakemake"), logger.warning)
 
 
@@ -132,7 +133,6 @@ onstart:
         say_what_is_to_do()
 
 
-IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
 PACKAGE = package()
 # Snakemake knows what a pathvar of a module stands for only while it reads the rules.
 RESULTS = Path(place("<bench>"))
@@ -298,14 +298,14 @@ def resource(rule, key):
     return lambda wildcards: getattr(planned(wildcards, rule).resources, key)
 
 
-def wanted(*studies):
-    """Return all outputs of some studies, and of the trials of tuned ones.
+def wanted(study):
+    """Return all outputs of a study, and of its trials if it is tuned.
 
     Stores are listed by name. Snakemake does not miss a file in the middle while what is made
     from it is there: after a rerun that was killed when the old store was gone already, or in a
     fresh clone, which has the published summaries, figures and tables.
     """
-    names = {name + end for name in studies for end in ("", jobs.TRIALS)}
+    names = {study, study + jobs.TRIALS}
     plans = [plan for name, plan in CONFIG.studies.items() if name in names]
     streams = {stream for plan in plans for stream in plan.streams}
     return [
@@ -320,9 +320,9 @@ def all_results():
     return [file for job in JOBS.values() for file in job.wanted]
 
 
-def wildcard_of(*rules):
-    """Return a pattern of the last wildcard of the jobs of some rules."""
-    values = {job.wildcards[-1] for job in JOBS.values() if job.rule in rules}
+def wildcard_of(rule):
+    """Return a pattern of the last wildcard of the jobs of a rule."""
+    values = {job.wildcards[-1] for job in JOBS.values() if job.rule == rule}
     return "|".join(sorted(values)) or "(?!)"
 
 

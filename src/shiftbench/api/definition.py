@@ -13,7 +13,8 @@ from shiftbench.config import component_checks, components, digest, method_label
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.method_needs import PROTOCOL
-from shiftbench.config.schema import Component, by_kind, one_component
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Component, one_component
 from shiftbench.config.yaml_lines import KeyPath
 from shiftbench.core import extras
 from shiftbench.core.suggestions import unknown

@@ -69,7 +69,7 @@ def report_unexpected(error: Exception, path: Path | None) -> None:
 
 def report_file_error(error: OSError, options: argparse.Namespace) -> None:
     """Report a file that cannot be read or written; by default the output of the command."""
-    output = vars(options).get("output") or vars(options).get("scores")
+    output = vars(options).get("output")
     output = output[0] if isinstance(output, list) else output
     if os.environ.get("SHIFTBENCH_DEBUG"):
         print(traceback.format_exc(), file=sys.stderr)

@@ -182,3 +182,8 @@ class Finding(Model):
     says: str = Field(description="The error.")
     evidence: str = Field(description="The test that shows it, as `tests/FILE.py::TEST`.")
     effect: str = Field(description="The consequence of the error.")
+
+
+def alternatives(wanted: Any) -> list[Any]:
+    """Return the values that are accepted for a setting: a list of them, or one value."""
+    return wanted if isinstance(wanted, list) else [wanted]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiftbench.config import bibliography, component_checks, components, form_errors
 from shiftbench.config.base_model import Name, keys
-from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
+from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds, alternatives
 from shiftbench.config.composition import FileIssue
 from shiftbench.config.library import ANCHORS, Library, YamlValue
 from shiftbench.config.schema import Config, Stream, Study
@@ -123,14 +123,9 @@ def _is_about(claim: Claim, stream: Stream) -> bool:
     """Return whether a claim is about a stream, which has its defaults filled in."""
     settings = stream.settings
     return stream.family == claim.family and all(
-        key in settings and settings[key] in _alternatives(wanted)
+        key in settings and settings[key] in alternatives(wanted)
         for key, wanted in claim.settings.items()
     )
-
-
-def _alternatives(wanted: Any) -> list[Any]:
-    """Return the values that a claim accepts for a setting: a list of them, or one value."""
-    return wanted if isinstance(wanted, list) else [wanted]
 
 
 def _work(file: YamlValue) -> str:
@@ -200,7 +195,7 @@ def _of_stream(claim: YamlValue, stream: dict[str, Any]) -> Iterator[FileIssue]:
         yield _issue(claim, unknown("family", family, known), "stream", "family")
         return
     for key, wanted in stream.items():
-        for value in _alternatives(wanted):
+        for value in alternatives(wanted):
             if key != "family" and (message := _misfit(str(family), key, value)):
                 yield _issue(claim, message, "stream", key)
 

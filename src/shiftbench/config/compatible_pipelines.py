@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from shiftbench.config import components
+from shiftbench.config.pipeline_parts import by_kind
 from shiftbench.config.schema import Component, Stream, Study
 from shiftbench.core.facts import KINDS, Facts
 
@@ -195,9 +196,8 @@ def fitting_pipelines(stream: Given) -> dict[tuple[Part, ...], Fitted]:
 
 def parts_of(pipeline: Sequence[Component]) -> tuple[Part, ...] | None:
     """Return the components of a pipeline; None where one has another error."""
-    *outer, inmost = pipeline or [("", {})]
-    kinds = [*[("combinators", one) for one in outer], ("learners", inmost)]
-    parts = [part_of(kind, one, f'"{one[0]}"') for kind, one in kinds]
+    items = by_kind(pipeline or [("", {})])
+    parts = [part_of(kind, one, f'"{one[0]}"') for kind, one in items]
     return None if None in parts else tuple(part for part in parts if part)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from shiftbench.config import components, form_errors, type_words, user_components
-from shiftbench.config.schema import by_kind, one_component
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import one_component
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw

@@ -31,7 +31,8 @@ from shiftbench.config.component_checks import (
     name_and_settings,
     pipelines,
 )
-from shiftbench.config.schema import Config, Study, StudyMethod, Tuning, by_kind
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Config, Study, StudyMethod, Tuning
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import nearest, unknown
 

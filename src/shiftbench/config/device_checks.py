@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shiftbench.config import components, digest
+from shiftbench.config.pipeline_parts import by_kind
 from shiftbench.config.schema import Config, Study
 from shiftbench.config.yaml_lines import Issue
 
@@ -31,7 +32,6 @@ def issues(config: Config) -> Iterator[Issue]:
 
 
 def _can_use_gpu(study: Study, method: str) -> bool:
-    *combinators, (learner, _) = study.pipelines[method]
-    modules = [components.module_name("combinators", name) for name, _ in combinators]
-    modules.append(components.module_name("learners", learner))
+    parts = by_kind(study.pipelines[method])
+    modules = [components.module_name(kind, name) for kind, (name, _) in parts]
     return any(digest.imports(module, name) for module in modules for name in LIBRARIES)

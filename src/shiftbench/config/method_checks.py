@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from shiftbench.config import bibliography, component_checks, config_checks, form_errors
 from shiftbench.config.composition import FileIssue
 from shiftbench.config.library import OURS, YamlValue
-from shiftbench.config.schema import Method, by_kind
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Method
 from shiftbench.config.yaml_lines import Issue
 from shiftbench.core.suggestions import nearest
 

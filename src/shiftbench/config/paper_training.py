@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter
 
 from shiftbench.config import stream_sizes
 from shiftbench.config.base_model import Model
+from shiftbench.config.claim_schema import alternatives
 from shiftbench.config.spec_files import Spec
 from shiftbench.core import shapes
 from shiftbench.core.interface import Problem
@@ -85,11 +86,6 @@ def share(work: str, method: str, metric: str, ours: OurTraining) -> float | Non
     return None if None in factors else math.prod(min(one, 1.0) for one in factors if one)
 
 
-def alternatives(wanted: Any) -> list[Any]:
-    """Return the values that are accepted for a setting: a list of them, or one value."""
-    return wanted if isinstance(wanted, list) else [wanted]
-
-
 def _of_rows(paper: PaperTraining, stream: Spec) -> float | None:
     dataset = str(stream["settings"].get("dataset"))
     numbers = [rows for rows in paper.rows.values() if isinstance(rows, int)]
@@ -138,10 +134,7 @@ def _weights(ours: OurTraining) -> int | None:
         return None
     name, settings = ours.model
     sizes = stream_sizes.of_stream(ours.stream)
-    channels = 3 if 3 * math.isqrt(sizes.inputs // 3) ** 2 == sizes.inputs else 1
-    side = math.isqrt(sizes.inputs // channels)
-    square = "filters" in settings
-    shape = (side, side, channels) if square else (sizes.inputs,)
+    shape = sizes.image_shape if "filters" in settings else (sizes.inputs,)
     kind: Literal["classification", "regression"] = (
         "classification" if sizes.outputs > 1 else "regression"
     )

@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 
 from shiftbench.config import components, spec_files
+from shiftbench.config.pipeline_parts import by_kind
 
 
 def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
@@ -20,12 +21,10 @@ def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
 
     None if none does. Components are found by what they declare, not by their names.
     """
-    *outer, inmost = spec(run)["learner"]
-    for kind, parts in (("combinators", outer), ("learners", [inmost])):
-        for name, given in parts:
-            known = name in components.names(kind)
-            if known and word in components.facts(kind, name).words("offers", given):
-                return given
+    for kind, (name, given) in by_kind(spec(run)["learner"]):
+        known = name in components.names(kind)
+        if known and word in components.facts(kind, name).words("offers", given):
+            return given
     return None
 
 

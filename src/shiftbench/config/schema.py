@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shiftbench.config.base_model import Model, Name
 from shiftbench.config.claim_schema import Claim
+from shiftbench.config.pipeline_parts import by_kind
 
 Colour = Literal[
     "blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"
@@ -39,12 +40,6 @@ def one_component(item: Any) -> Component:
         if isinstance(name, str) and isinstance(settings, dict | None):
             return name, settings or {}
     raise ValueError("write a name, or one name with its settings, as {name: {key: value}}")
-
-
-def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the items of a pipeline with their kind: combinators, and a learner last."""
-    for position, item in enumerate(pipeline):
-        yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
 
 
 def named_by_kind(pipeline: list[Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

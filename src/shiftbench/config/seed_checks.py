@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from shiftbench.config import components, digest, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.compatible_pipelines import part_of
-from shiftbench.config.schema import Component, Config, Stream, Study, by_kind
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Component, Config, Stream, Study
 from shiftbench.config.tuning import TRIALS
 from shiftbench.config.yaml_lines import Issue
 

@@ -31,7 +31,8 @@ from shiftbench.config import (
     user_files,
     warm_ups,
 )
-from shiftbench.config.schema import Config, by_kind
+from shiftbench.config.pipeline_parts import by_kind
+from shiftbench.config.schema import Config
 from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import instructions

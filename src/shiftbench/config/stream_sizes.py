@@ -35,6 +35,15 @@ class Sizes(NamedTuple):
     at_once: int = 1
     in_turn: int = 1
 
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of the square image that the inputs are."""
+        # Three colours where a third of the inputs is a square number. The inputs themselves are
+        # none then, as the root of 3 is irrational.
+        channels = 3 if 3 * math.isqrt(self.inputs // 3) ** 2 == self.inputs else 1
+        side = math.isqrt(self.inputs // channels)
+        return side, side, channels
+
     def repeated(self, number: int, in_turn: bool = False) -> Sizes:
         """Return the same problem for several learners."""
         if in_turn:

@@ -17,14 +17,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shiftbench.config import components
-from shiftbench.config.schema import Component, Config, Stream, Study, StudyMethod, Tuning
+from shiftbench.config.schema import Component, Config, Space, Stream, Study, StudyMethod, Tuning
 
 TRIALS = "-tuning"
 """Suffix of the names of studies and streams of trials."""
 Point = dict[str, Any]
 """A trial: values of settings by component.key; empty for the method as it is configured."""
-Space = Mapping[str, list[Any]]
-"""The values to try of each setting, by component.key."""
 
 
 def expanded(config: Config) -> Config:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shiftbench.config import components
+from shiftbench.config.pipeline_parts import by_kind
 
 INSIDE = "inside"
 
@@ -33,8 +34,7 @@ class Worker(NamedTuple):
 
 def worker(pipeline: Sequence[Sequence[Any]]) -> Worker | None:
     """Return the component that does a pipeline's warm-up; None if every run does its own."""
-    for place, (name, settings) in enumerate(pipeline):
-        kind = "learners" if place == len(pipeline) - 1 else "combinators"
+    for place, (kind, (name, settings)) in enumerate(by_kind(pipeline)):
         if components.facts(kind, name).reveals:
             return None  # what the protocol reveals comes before it learns
         if kind == "learners":

@@ -173,7 +173,6 @@ def test_shuffled_labels_are_not_learnt(case):
         trained, _ = learner.observe(state, noise, key("o", trial))
         test = batch_of(problem, seed=100 + trial)
         predictive = learner.predict(trained, test.inputs, key("p", trial))
-        mixed = np.exp(predictive.log_weights)[..., None, None] * predictive.probabilities
-        correct.append(mixed.sum(axis=1).argmax(axis=-1) == test.targets)
+        correct.append(predictive.mixture.argmax(axis=-1) == test.targets)
     # 400 predictions at chance 1/3, in clusters: five standard errors of 40 independent ones.
     assert np.mean(correct) < 1 / 3 + 5 * np.sqrt(2 / 9 / 40)

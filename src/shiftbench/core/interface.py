@@ -103,6 +103,11 @@ class Categorical(NamedTuple):
     probabilities: np.ndarray
     entropy: np.ndarray | None = None
 
+    @property
+    def mixture(self) -> np.ndarray:
+        """The class probabilities [S, n, C], averaged over hypotheses by their weights."""
+        return np.einsum("sh,shnc->snc", np.exp(self.log_weights), self.probabilities)
+
 
 class Gaussian(NamedTuple):
     """A mixture over hypotheses of Gaussians, independent over targets.

@@ -29,8 +29,8 @@ class Shapes(NamedTuple):
     kind: the name of the model, such as mlp.
     input_shape: the shape of a row without its head; dense layers take it flat.
     filters: a number for each block of two 3 x 3 convolutions with zero padding, each followed by
-        the activation, and a 2 x 2 max-pooling that rounds up.
-    hidden: the units of each hidden layer.
+        ReLU, and a 2 x 2 max-pooling that rounds up.
+    hidden: the units of each hidden layer, which ReLU follows.
     n_outputs: the logits or means of all heads together; see `interface.Problem` for heads.
     likelihood: categorical, or gaussian with the standard deviation noise_sd. If the noise is
         learnt, noise_sd is its start value, and each output has its own.
@@ -45,7 +45,6 @@ class Shapes(NamedTuple):
     likelihood: Literal["categorical", "gaussian"]
     noise_sd: float = 1.0
     noise: Literal["fixed", "learnt"] = "fixed"
-    activation: str = "relu"
 
     @property
     def layers(self) -> tuple[LayerShape, ...]:

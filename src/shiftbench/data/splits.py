@@ -1,4 +1,4 @@
-"""Splits of rows into training, validation and test: draws, checks, scales, and their store."""
+"""Splits of rows into training, validation and test: draws, checks, and their store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Split(NamedTuple):
     test: np.ndarray
 
 
-class Settings(Protocol):
+class HasSplits(Protocol):
     """The settings of a stream whose realisations are splits."""
 
     @property
@@ -88,7 +88,7 @@ def from_pool(
 
 
 def parts(
-    settings: Settings, split_of: Callable[[int], Split], target: np.ndarray, source: str
+    settings: HasSplits, split_of: Callable[[int], Split], target: np.ndarray, source: str
 ) -> dict[int, Parts]:
     """Return the parts of each realisation by its number, with validation rows set apart.
 
@@ -119,7 +119,7 @@ def judged(store: xr.Dataset, task: Task) -> Task:
     return task
 
 
-def _with_validation(settings: Settings, split: Split, target: np.ndarray, number: int) -> Parts:
+def _with_validation(settings: HasSplits, split: Split, target: np.ndarray, number: int) -> Parts:
     """Draw validation rows from the training rows, by the number of the split alone."""
     if settings.judge_on == "validation" and not settings.validation:
         raise UserError(
@@ -154,27 +154,6 @@ def _refuse_useless(source: str, parts: Parts, target: np.ndarray) -> None:
                 f"{here} the constant target {target[rows[0]]:g}, which has no scale and leaves"
                 " nothing to learn. Take another data set or split."
             )
-
-
-def scale(train: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return origin and factor [feature] of rows [n, feature]; a constant feature has factor 0."""
-    if scaling == "none":
-        return np.zeros(train.shape[1]), np.ones(train.shape[1])
-    origin, width = origin_and_width(train, scaling)
-    return origin, np.where(width == 0, 0.0, 1 / np.where(width == 0, 1.0, width))
-
-
-def origin_and_width(values: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the origin and the width of each column by which it is scaled; 0 if constant.
-
-    scaling: z-score (mean and standard deviation) or min-max (smallest value and range).
-    """
-    if scaling == "z-score":
-        origin, width = values.mean(axis=0), values.std(axis=0)
-    else:
-        origin, width = values.min(axis=0), np.ptp(values, axis=0)
-    constant = np.ptp(values, axis=0) == 0  # the standard deviation may be 1e-17
-    return origin, np.where(constant, 0.0, width)
 
 
 def stored(parts: Mapping[int, Parts], size: int) -> xr.Dataset:

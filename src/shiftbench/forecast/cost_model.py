@@ -89,8 +89,7 @@ def _drawn(model: list[Any] | None, settings: Spec) -> float:
 
 def _convolutions(settings: Spec, sizes: Sizes) -> float:
     """Return the multiplications of 3x3 filters, two layers an entry, which halve the sides."""
-    channels = 3 if 3 * math.isqrt(sizes.inputs // 3) ** 2 == sizes.inputs else 1
-    side = math.isqrt(sizes.inputs // channels)
+    side, _, channels = sizes.image_shape
     total = 0.0
     for filters in settings["filters"]:
         total += side * side * 9 * (channels * filters + filters * filters)

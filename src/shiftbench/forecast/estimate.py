@@ -53,7 +53,6 @@ class Estimator:
     """Estimates from records; `machine` is this one, by the kind of its processor."""
 
     def __init__(self, known: Iterable[Record], machine: str) -> None:
-        self._machine = machine
         known = list(known)
         self._factors = factors(known, machine)
         self._by: dict[str, dict[str, list[Record]]] = {

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from shiftbench.config import components, result_paths
+from shiftbench.config.pipeline_parts import by_kind
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import tidy_files
@@ -197,9 +198,8 @@ def _score_problems(planned: PlannedCrate) -> dict[str, str]:
 
 def _missing_components(spec: Mapping[str, Any]) -> list[str]:
     """Return the components of a run that are not here."""
-    *combinators, (learner, _) = spec["learner"]
-    needed = {("combinators", name) for name, _ in combinators} | {
-        ("learners", learner),
+    needed = {
+        *((kind, name) for kind, (name, _) in by_kind(spec["learner"])),
         ("streams", spec["stream"]["family"]),
         *(("metrics", name) for name in spec["metrics"]),
         *([("models", spec["model"][0])] if spec["model"] else []),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shiftbench.data.series import levels
 from shiftbench.data.series.levels import Settings
+from tests.data.building import builder
 
-
-def build(**settings):
-    return levels.build(Settings(**settings), Path("unused"))
+build = builder(levels)
 
 
 def test_levels_changes_and_outliers_are_where_and_as_many_as_said():

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shiftbench.data.series import simulated_changes
 from shiftbench.data.series.simulated_changes import Settings
+from tests.data.building import builder
 
-
-def build(**settings):
-    return simulated_changes.build(Settings(**settings), Path("unused"))
+build = builder(simulated_changes)
 
 
 def values(**settings):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import toy_step
-from shiftbench.data.series.toy_step import Settings
+from tests.data.building import builder
 
-
-def build(**settings):
-    return toy_step.build(Settings(**settings), Path("unused"))
+build = builder(toy_step)
 
 
 def test_two_distinct_steps_of_size_one_and_none_at_the_start():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -11,11 +9,9 @@ from scipy.stats import norm
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Problem
 from shiftbench.data.tables import _table_files, tabular
-from shiftbench.data.tables.tabular import Settings
+from tests.data.building import builder
 
-
-def build(**settings):
-    return tabular.build(Settings(**settings), Path("unused"))
+build = builder(tabular)
 
 
 def shown(store, realisation):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.text import planted_words
-from shiftbench.data.text.planted_words import Settings
+from tests.data.building import builder
 from tests.data.text.word_counts import of_batch
 
-
-def build(**settings):
-    return planted_words.build(Settings(**settings), Path("unused"))
+build = builder(planted_words)
 
 
 def share_of_own_theme(matrix: np.ndarray, theme: np.ndarray, word: int, of: int) -> float:

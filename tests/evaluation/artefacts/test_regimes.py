@@ -193,8 +193,9 @@ def test_a_long_name_has_two_lines_and_the_markers_are_of_all_who_may_lead(study
     long = study.labels | dict.fromkeys(study.learners, "A method with a very long name indeed")
     left, _ = regime_map.draw(dataclasses.replace(study, labels=long)).get_axes()
     names = [text for text in texts(left) if text.startswith("A method")]
-    assert all(" ".join(name.split("\n")) == long["vcl"] for name in names)
+    assert names and all(" ".join(name.split("\n")) == long["vcl"] for name in names)
     many = regime_stores.results({"rows": [25, 50, 100, 200, 400]}, seeds=2)
     narrow, _ = regime_map.draw(dataclasses.replace(many, labels=long)).get_axes()
-    assert all("\n" in text for text in texts(narrow) if text.startswith("A method"))
+    wrapped = [text for text in texts(narrow) if text.startswith("A method")]
+    assert wrapped and all("\n" in text for text in wrapped)
     assert len(left.get_lines()) == sum(1 + len(cell.tied) for cell in cells.values())

@@ -39,10 +39,11 @@ def test_every_forecast_meets_its_own_value_only():
     assert squared_error.score(exact, batch) == absolute_error.score(exact, batch) == 0
 
 
-@pytest.mark.parametrize("metric", [squared_error, absolute_error])
-def test_class_probabilities_are_refused(metric):
+@pytest.mark.parametrize(
+    "name", ["squared_error", "absolute_error", "test_squared_error", "test_log_density"]
+)
+def test_class_probabilities_are_refused(name):
     predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
-    with pytest.raises(UserError, match=metric.name):
-        judging.judge(
-            metric, predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
-        )
+    batch = Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
+    with pytest.raises(UserError, match=name):
+        judging.judge(components.load_metric(name), predictive, batch)

@@ -11,10 +11,8 @@ from scipy import stats
 from sklearn.metrics import mean_squared_error, root_mean_squared_error
 
 from shiftbench.config import components
-from shiftbench.core.errors import UserError
-from shiftbench.core.interface import Batch, Categorical, Gaussian, StudentT
+from shiftbench.core.interface import Batch, Gaussian, StudentT
 from shiftbench.data.tables import table_splits
-from shiftbench.evaluation.scoring import judging
 from tests.evaluation.scoring import stores
 
 log_predictive = components.load_metric("log_predictive")
@@ -105,12 +103,3 @@ def test_targets_that_no_stream_has_scaled_keep_their_units(stream):
 def test_without_a_run_that_ended_there_is_no_score(stream):
     made = run(stream, np.ones((3, 1)), np.zeros((3, 1))).isel(seed=[])
     assert rmse.score(made, stream).size == log_likelihood.score(made, stream).size == 0
-
-
-@pytest.mark.parametrize("metric", [squared_error, log_density])
-def test_class_probabilities_are_refused(metric):
-    predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
-    with pytest.raises(UserError, match=metric.name):
-        judging.judge(
-            metric, predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
-        )

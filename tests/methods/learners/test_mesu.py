@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shiftbench.core import seeds
-from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
+from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mesu
-from shiftbench.methods.models import convnet, linear, mlp
+from shiftbench.methods.models import linear, mlp
 from shiftbench.methods.networks.mean_field import MeanField
 from tests.methods.learners.parameters import shaped
 from tests.resuming import goes_on_from_any_step
@@ -93,10 +93,3 @@ def test_the_evidence_has_the_state_before_as_its_prior_and_steps_are_resumed():
     np.testing.assert_allclose(info["kl"], kl, rtol=1e-4)
     wide = learner.broaden(after, Broadening("geometric", beta=0.0))
     assert (wide["mean"] == 0).all() and (wide["sd"] == 1).all()
-
-
-def test_local_draws_are_not_for_convolutions():
-    problem = Problem("classification", (4, 4, 1), 3, 10, 1)
-    model = convnet.build(convnet.Settings(filters=(2,)), problem)
-    with pytest.raises(LearnerError, match="flipout"):
-        mesu.build(mesu.Settings(estimator="local"), problem, model)

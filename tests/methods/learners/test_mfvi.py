@@ -11,7 +11,7 @@ from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.methods.lazy_probability import tfd
 from shiftbench.methods.lazy_tensorflow import tf
-from shiftbench.methods.learners import mfvi
+from shiftbench.methods.learners import mesu, mfvi
 from shiftbench.methods.models import convnet, linear
 from shiftbench.methods.networks import mean_field
 from shiftbench.methods.networks.model import point
@@ -161,11 +161,12 @@ def test_tempering_adds_the_entropy_that_the_paper_says():
     np.testing.assert_allclose(gained, -0.5 * np.log(2 / 3), rtol=1e-5)
 
 
-def test_local_reparameterisation_refuses_convolutions():
+@pytest.mark.parametrize("family", [mfvi, mesu])
+def test_local_reparameterisation_refuses_convolutions(family):
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
     with pytest.raises(LearnerError, match="flipout"):
-        mfvi.build(mfvi.Settings(estimator="local"), problem, model)
+        family.build(family.Settings(estimator="local"), problem, model)
 
 
 @pytest.mark.long

@@ -17,7 +17,13 @@ from shiftbench.methods.networks import example_gradients, kronecker_factors
 from shiftbench.methods.networks.model import log_likelihood, point
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.posteriors import kronecker_gaussian
-from tests.methods.learners.test_vogn import NOISE, informative_regression, labelled, regressor
+from tests.methods.learners.test_vogn import (
+    NOISE,
+    informative_regression,
+    labelled,
+    masked_rows_have_no_effect,
+    regressor,
+)
 
 
 def precision_of(state, sizes):
@@ -160,13 +166,7 @@ def test_factors_and_sums_over_rows_and_draws_equal_a_loop(draws):
 
 @pytest.mark.long
 def test_masked_rows_have_no_effect():
-    learner, key = classifier(), seeds.block([0], "mask")
-    batch = labelled()._replace(mask=np.arange(20)[None] < 13)
-    other = batch._replace(inputs=np.where(batch.mask[..., None], batch.inputs, 1e3))
-    one, _ = learner.observe(learner.init(key), batch, key)
-    two, _ = learner.observe(learner.init(key), other, key)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
+    masked_rows_have_no_effect(classifier())
 
 
 def test_parameters_that_no_row_touches_keep_their_prior():

@@ -18,6 +18,7 @@ from shiftbench.methods.networks.backend import graph
 from shiftbench.methods.networks.model import Model, point
 from shiftbench.methods.networks.training import Minibatch
 from tests.methods.learners.test_laplace_kronecker import ROWS, tanh_network
+from tests.methods.networks import side_by_side
 
 KEY = seeds.block([0, 1], "last layer")
 
@@ -152,11 +153,4 @@ def test_a_head_that_no_row_has_keeps_its_prior():
 @pytest.mark.long
 def test_two_seeds_side_by_side_have_the_bytes_of_each_alone():
     learner, _ = small(prediction_draws=5)
-    batch = labelled(0)
-    both, _ = learner.observe(learner.init(KEY), batch, KEY)
-    alone, _ = learner.observe(learner.init(KEY[1:]), Batch(*(a[1:] for a in batch)), KEY[1:])
-    for name, array in alone.items():
-        np.testing.assert_array_equal(both[name][1:], array, err_msg=name)
-    together = learner.predict(both, batch.inputs, KEY).probabilities[1:]
-    single = learner.predict(alone, batch.inputs[1:], KEY[1:]).probabilities
-    np.testing.assert_array_equal(together, single)
+    side_by_side.have_the_bytes_of_each_alone(learner, labelled(0), KEY)

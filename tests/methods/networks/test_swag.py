@@ -16,6 +16,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import mlp
 from shiftbench.methods.networks import swag
+from tests.methods.networks import side_by_side
 from tests.resuming import goes_on_from_any_step
 
 KEY = seeds.block([0, 1], "swag")
@@ -94,14 +95,7 @@ def test_a_task_that_is_stopped_within_it_goes_on_to_the_same_bytes():
 
 
 def test_two_seeds_side_by_side_have_the_bytes_of_each_alone():
-    learner, batch = built(SETTINGS), labelled()
-    both, _ = learner.observe(learner.init(KEY), batch, KEY)
-    alone, _ = learner.observe(learner.init(KEY[1:]), Batch(*(a[1:] for a in batch)), KEY[1:])
-    for name, array in alone.items():
-        np.testing.assert_array_equal(both[name][1:], array, err_msg=name)
-    together = learner.predict(both, batch.inputs, KEY).probabilities[1:]
-    single = learner.predict(alone, batch.inputs[1:], KEY[1:]).probabilities
-    np.testing.assert_array_equal(together, single)
+    side_by_side.have_the_bytes_of_each_alone(built(SETTINGS), labelled(), KEY)
 
 
 def test_a_draw_without_deviations_is_the_mean():

@@ -9,7 +9,6 @@ The first 4,049 rows are left out: 48 have no such share, and the authors begin 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,9 +19,11 @@ from annotated_types import Ge
 
 from shiftbench.core import log_odds
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_tasks, _user_table
+from shiftbench.data.tables._table_tasks import problem as problem
+from shiftbench.data.tables._table_tasks import task as task
+from shiftbench.data.tables._table_tasks import training_rows as training_rows
 
 FACTS = Facts(
     gives=("number", "one-row", "unknown-truth", "log-odds"),
@@ -64,21 +65,6 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
         "truth": "unknown",
     }
     return _table_tasks.store(rows, (train, none, none), np.zeros((1, size), bool), attrs)
-
-
-def problem(store: xr.Dataset) -> Problem:
-    """Return the problem of one row a task, with one real target."""
-    return _table_tasks.problem(store)
-
-
-def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Return half-hour t: inputs [S, 1, 14], targets [S, 1, 1]; nothing is held out."""
-    return _table_tasks.task(store, realisations, t)
-
-
-def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
-    """Return the training rows of some tasks in order; see `_table_tasks`."""
-    return _table_tasks.training_rows(store, realisations, tasks)
 
 
 def _share_below(price: np.ndarray) -> np.ndarray:

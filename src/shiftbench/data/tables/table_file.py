@@ -23,10 +23,12 @@ from annotated_types import Ge, Lt
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data import date_gaps, splits
-from shiftbench.data.tables import _table_tasks, _user_columns, _user_table
+from shiftbench.data import date_gaps
+from shiftbench.data.tables import _scaling, _table_tasks, _user_columns, _user_table
 from shiftbench.data.tables._table_tasks import NONE
+from shiftbench.data.tables._table_tasks import problem as problem
+from shiftbench.data.tables._table_tasks import task as task
+from shiftbench.data.tables._table_tasks import training_rows as training_rows
 
 FACTS = Facts(
     gives={
@@ -166,21 +168,6 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     return _table_tasks.store(rows, parts, shift, attrs, time)
 
 
-def problem(store: xr.Dataset) -> Problem:
-    """Return the problem of rows of features, with a class or one real target each."""
-    return _table_tasks.problem(store)
-
-
-def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Return the rows of task t: inputs [S, n, d] float64, labels [S, n] or values [S, n, 1]."""
-    return _table_tasks.task(store, realisations, t)
-
-
-def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
-    """Return the training rows of some tasks in order; see `_table_tasks`."""
-    return _table_tasks.training_rows(store, realisations, tasks)
-
-
 def _members(settings: Settings, path: Path, table: _user_table.Rows) -> np.ndarray:
     """Return the rows of each task [task, place] in the order of the file."""
     rows = np.arange(settings.history, len(table.places))
@@ -245,7 +232,7 @@ def _scaled(
     settings: Settings, path: Path, values: np.ndarray, scaling: str, columns: Sequence[str]
 ) -> np.ndarray:
     """Scale columns [row, column] by the statistics of all rows, or of the history."""
-    origin, factor = splits.scale(values[: settings.history or None], scaling)
+    origin, factor = _scaling.scale(values[: settings.history or None], scaling)
     for column in np.flatnonzero((factor == 0) & (np.ptp(values, axis=0) > 0))[:1]:
         name = columns[column]
         text = f'column "{name}" is constant in the first {settings.history} rows'

@@ -29,7 +29,7 @@ from shiftbench.data import splits
 from shiftbench.data.attributes import about
 from shiftbench.data.splits import SPLITS, Parts
 from shiftbench.data.store import raw as raw_files
-from shiftbench.data.tables import _arff, _table_files, _uci
+from shiftbench.data.tables import _arff, _scaling, _table_files, _uci
 from shiftbench.data.tables._table_files import Table
 
 FACTS = Facts(
@@ -225,7 +225,7 @@ def _rows_part(settings: Settings, table: Table) -> xr.Dataset:
 
 def _scales(settings: Settings, table: Table, parts: Sequence[Parts]) -> xr.Dataset:
     """Return the scales of the rows of each realisation, from its training rows."""
-    pairs = [splits.scale(table.inputs[split.train], settings.scaling) for split in parts]
+    pairs = [_scaling.scale(table.inputs[split.train], settings.scaling) for split in parts]
     origin, factor = (np.stack(arrays) for arrays in zip(*pairs, strict=True))
     by_feature = ("realisation", "feature")
     store = xr.Dataset(

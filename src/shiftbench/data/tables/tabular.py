@@ -29,10 +29,9 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data import splits
 from shiftbench.data.attributes import about
 from shiftbench.data.store import raw as raw_files
-from shiftbench.data.tables import _table_files
+from shiftbench.data.tables import _scaling, _table_files
 from shiftbench.data.tables._table_files import Table
 
 FACTS = Facts(
@@ -221,7 +220,7 @@ def _scaled(values: np.ndarray, scaling: str) -> np.ndarray:
     """Scale the columns of `values`, or its one column; a constant column becomes 0."""
     if scaling == "none":
         return values
-    origin, width = splits.origin_and_width(values, scaling)
+    origin, width = _scaling.origin_and_width(values, scaling)
     return np.where(width == 0, 0.0, (values - origin) / np.where(width == 0, 1.0, width))
 
 

@@ -16,7 +16,7 @@ from matplotlib.image import AxesImage
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _continual, _leaders
+from shiftbench.evaluation.artefacts import _continual, _figure_parts, _leaders
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
@@ -35,11 +35,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw one block per stream with a map per learner. Raises UserError without accuracies."""
     _continual.check(study, "accuracy-matrix")
     height = 0.35 + _height(len(study.learners))
-    figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
-    for stream, block in figure_style.divide(figure, study.streams):
-        figure_style.set_message(block, _leaders.message(study, stream))
-        _draw_stream(block, study, stream)
-    return figure
+    return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
 
 def caption(study: StudyResults) -> str:

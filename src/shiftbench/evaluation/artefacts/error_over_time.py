@@ -20,7 +20,7 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _detectors, _series
+from shiftbench.evaluation.artefacts import _best, _detectors, _figure_parts, _series
 from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -50,8 +50,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say who is best, describe the lines, the number of runs and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)} {study.basis()}"
+    return _figure_parts.message_and_foot(study, message, f"{_foot(study)} {study.basis()}")
 
 
 def message(study: StudyResults, stream: str) -> str:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _continual, _leaders
+from shiftbench.evaluation.artefacts import _best, _continual, _figure_parts, _leaders
 from shiftbench.evaluation.scoring import kept_rows, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -48,8 +48,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say what leads, describe the lines, the number of runs and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)}"
+    return _figure_parts.message_and_foot(study, message, _foot(study))
 
 
 def message(study: StudyResults, stream: str) -> str:

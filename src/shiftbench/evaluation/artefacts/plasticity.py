@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _continual
+from shiftbench.evaluation.artefacts import _best, _continual, _figure_parts
 from shiftbench.evaluation.metrics import plasticity
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -50,8 +50,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say who is the most accurate, describe the lines, the number of runs and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)}"
+    return _figure_parts.message_and_foot(study, message, _foot(study))
 
 
 def _foot(study: StudyResults) -> str:

@@ -16,7 +16,7 @@ from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _detectors, _pictures
+from shiftbench.evaluation.artefacts import _best, _detectors, _figure_parts, _pictures
 from shiftbench.evaluation.scoring import shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -276,7 +276,5 @@ def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[st
     extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
     image = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
     axes.set_yticks(range(len(detectors)), [study.label(name) for name in detectors])
-    scale = axes.figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
-    scale.ax.set_yticklabels(["0 %", "100 %"])
-    scale.outline.set_visible(False)
+    _figure_parts.draw_share_scale(axes, image)
     figure_style.set_title(axes, "c", "inferred shifts, share of seeds")

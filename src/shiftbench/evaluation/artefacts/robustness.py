@@ -17,7 +17,7 @@ from shiftbench.config import components
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best
+from shiftbench.evaluation.artefacts import _best, _figure_parts
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(study=("configurations",))
@@ -58,8 +58,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say which score half of the configurations reach, describe the points, runs and cuts."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)}"
+    return _figure_parts.message_and_foot(study, message, _foot(study))
 
 
 def message(study: StudyResults, stream: str) -> str:

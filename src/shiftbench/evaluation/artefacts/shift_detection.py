@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _detectors
+from shiftbench.evaluation.artefacts import _detectors, _figure_parts
 from shiftbench.evaluation.scoring import (
     detection,
     shift_matching,
@@ -229,9 +229,7 @@ def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
     axes.set_xlabel("true shift, in the order of time")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     _label_shifts(axes, detectors[0].delays, most)
-    scale = axes.figure.colorbar(mesh, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
-    scale.ax.set_yticklabels(["0 %", "100 %"])
-    scale.outline.set_visible(False)
+    _figure_parts.draw_share_scale(axes, mesh)
 
 
 def _label_shifts(axes: Axes, delays: list[np.ndarray], most: int) -> None:

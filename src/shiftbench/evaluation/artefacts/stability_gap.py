@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _continual
+from shiftbench.evaluation.artefacts import _best, _continual, _figure_parts
 from shiftbench.evaluation.metrics import anytime
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -32,17 +32,12 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "stability-gap", ("accuracy", GAP))
     rows = _continual.rows(len(study.learners))
     height = 0.75 + 1.5 * rows
-    canvas = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
-    for stream, block in figure_style.divide(canvas, study.streams):
-        figure_style.set_message(block, message(study, stream))
-        _draw_stream(block, study, stream)
-    return canvas
+    return _figure_parts.draw_blocks(study, height, message, _foot(study), _draw_stream)
 
 
 def caption(study: StudyResults) -> str:
     """Say whose gap is smallest, describe the lines, the number of runs and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)}"
+    return _figure_parts.message_and_foot(study, message, _foot(study))
 
 
 def message(study: StudyResults, stream: str) -> str:

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _continual, _leaders
+from shiftbench.evaluation.artefacts import _continual, _figure_parts, _leaders
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -34,11 +34,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "tasks-learnt")
     rows = _continual.rows(len(study.learners))
     height = 0.35 + 1.45 * rows
-    figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
-    for stream, block in figure_style.divide(figure, study.streams):
-        figure_style.set_message(block, _leaders.message(study, stream))
-        _draw_stream(block, study, stream)
-    return figure
+    return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
 
 def caption(study: StudyResults) -> str:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import bibliography, components, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _figure_parts
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -53,8 +54,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say which cut is best, describe the curves and the reductions."""
-    messages = [message(study, stream) for stream in study.streams]
-    return f"{'. '.join(messages)}. {_foot(study)}"
+    return _figure_parts.message_and_foot(study, message, _foot(study))
 
 
 def message(study: StudyResults, stream: str) -> str:

@@ -21,7 +21,7 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 
 def accuracy(predictive: Categorical, batch: Batch) -> np.ndarray:
     """Return the accuracy [S] of the mixture."""
-    return masked_mean(_mixture(predictive).argmax(axis=-1) == batch.targets, batch.mask)
+    return masked_mean(predictive.mixture.argmax(axis=-1) == batch.targets, batch.mask)
 
 
 def accuracy_first_hypothesis(predictive: Categorical, batch: Batch) -> np.ndarray:
@@ -37,7 +37,7 @@ def accuracy_first_hypothesis(predictive: Categorical, batch: Batch) -> np.ndarr
 def nll(predictive: Categorical, batch: Batch) -> np.ndarray:
     """Return the mean negative log probability [S] of the true class; SMALLEST keeps it finite."""
     labels = np.where(batch.mask, batch.targets, 0)[..., None]
-    true = np.take_along_axis(_mixture(predictive), labels, axis=-1)[..., 0]
+    true = np.take_along_axis(predictive.mixture, labels, axis=-1)[..., 0]
     return masked_mean(-np.log(np.maximum(true, SMALLEST)), batch.mask)
 
 
@@ -47,7 +47,7 @@ def ece(predictive: Categorical, batch: Batch) -> np.ndarray:
     Confidence is the probability of the most probable class. The bins are (0, 1/15], ...,
     (14/15, 1]. Biased upwards when rows are few.
     """
-    probabilities = _mixture(predictive)
+    probabilities = predictive.mixture
     confidence = probabilities.max(axis=-1)
     correct = probabilities.argmax(axis=-1) == batch.targets
     return np.array(
@@ -56,11 +56,6 @@ def ece(predictive: Categorical, batch: Batch) -> np.ndarray:
             for s, mask in enumerate(batch.mask)
         ]
     )
-
-
-def _mixture(predictive: Categorical) -> np.ndarray:
-    """Return class probabilities [S, n, C] averaged over hypotheses by their weights."""
-    return np.einsum("sh,shnc->snc", np.exp(predictive.log_weights), predictive.probabilities)
 
 
 OfClasses = partial(Metric, stage="after", judges=("categorical",), requires=("tests",))

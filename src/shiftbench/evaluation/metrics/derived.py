@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.metric import Metric
+from shiftbench.evaluation.scoring import realisations
 
 
 def rmse(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
@@ -45,7 +46,7 @@ def target_sd(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the standard deviation [seed] by which the stream divided each seed's targets."""
     if "target_sd" not in stream:
         return np.ones(run.sizes["seed"])
-    return stream["target_sd"].values[run["realisation"].values.astype(int)]
+    return realisations.of_seeds(run, stream["target_sd"])
 
 
 METRICS = [

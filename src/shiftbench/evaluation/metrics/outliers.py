@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.metric import Metric
-from shiftbench.evaluation.scoring import alarms
+from shiftbench.evaluation.scoring import alarms, realisations
 
 
 def alarms_at_outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
@@ -34,7 +34,7 @@ def alarms_at_outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
 def outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the outliers [seed, task] bool of the realisations that a run's seeds saw."""
-    return stream["outlier"].values[run["realisation"].values.astype(int)]
+    return realisations.of_seeds(run, stream["outlier"])
 
 
 def on_clean_rows(run: xr.Dataset, stream: xr.Dataset, *, metric: str) -> np.ndarray:

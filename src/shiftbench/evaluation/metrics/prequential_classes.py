@@ -15,11 +15,10 @@ def error(predictive: Categorical | Gaussian, batch: Batch) -> np.ndarray:
     Of a mixture of class probabilities the most probable class is predicted, the first of equal
     ones; of a mixture of scores of two classes class 1 if the mean score is above 0.
     """
-    weights = np.exp(predictive.log_weights)
     if isinstance(predictive, Categorical):
-        mixed = np.einsum("sh,shnc->snc", weights, predictive.probabilities)
-        label = mixed.argmax(axis=-1)
+        label = predictive.mixture.argmax(axis=-1)
     else:
+        weights = np.exp(predictive.log_weights)
         label = np.einsum("sh,shn->sn", weights, predictive.mean[..., 0]) > 0
     return masked_mean(label != batch.targets, batch.mask)
 

@@ -23,7 +23,7 @@ import xarray as xr
 
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.metrics import plasticity
-from shiftbench.evaluation.scoring import predictions, shift_matching
+from shiftbench.evaluation.scoring import predictions, realisations, shift_matching
 
 TOLERANCE = 0.02
 """Accuracy by which a return may stay below the end of the first visit and count as known again."""
@@ -53,7 +53,7 @@ def returns(shift: np.ndarray, concept: np.ndarray) -> list[Return]:
 def of_seeds(run: xr.Dataset, stream: xr.Dataset) -> list[list[Return]]:
     """Return the returns that each seed of a run saw; of a twin, the places of returns."""
     name = "stands_for" if "stands_for" in stream else "concept"
-    concept = stream[name].values[run["realisation"].values.astype(int)]
+    concept = realisations.of_seeds(run, stream[name])
     shift = shift_matching.truth(run, stream)
     return [returns(*pair) for pair in zip(shift, concept, strict=True)]
 

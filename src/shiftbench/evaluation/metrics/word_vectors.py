@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.ndimage import maximum_filter1d
 
 from shiftbench.core.metric import Metric
-from shiftbench.evaluation.scoring import shift_matching
+from shiftbench.evaluation.scoring import realisations, shift_matching
 from shiftbench.evaluation.scoring.shift_matching import MatchCounts, count_matched
 from shiftbench.evaluation.scoring.words import dating, held_out, trajectories
 from shiftbench.evaluation.theory import binning
@@ -30,7 +30,7 @@ def matched(
     inferred = trajectories.shifts(run)
     if inferred is None or "changed" not in stream.dataset:
         return np.full(run.sizes["seed"], np.nan)
-    true = stream.dataset["changed"].values[run["realisation"].values.astype(int)].astype(bool)
+    true = realisations.of_seeds(run, stream.dataset["changed"]).astype(bool)
     pairs = [
         sum(count_matched(a, b, MARGIN) for a, b in zip(one.T, other.T, strict=True))
         for one, other in zip(inferred, true, strict=True)
@@ -50,7 +50,7 @@ def known_changes(run: xr.Dataset, stream: xr.DataTree, *, above_others: bool) -
     inferred = trajectories.shifts(run)
     if inferred is None or "known_change" not in stream.dataset:
         return np.full(run.sizes["seed"], np.nan)
-    known = stream.dataset["known_change"].values[run["realisation"].values.astype(int)]
+    known = realisations.of_seeds(run, stream.dataset["known_change"])
     return np.array(
         [_found(a, b, above_others) for a, b in zip(inferred, known.astype(bool), strict=True)]
     )

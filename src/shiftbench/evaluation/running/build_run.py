@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.config import components
+from shiftbench.config.pipeline_parts import by_kind
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Learner, LearnerError, Problem
 from shiftbench.core.metric import Metric
@@ -98,6 +99,5 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = No
 
 
 def _needs(pipeline: Sequence) -> frozenset[str]:
-    *outer, (name, _) = pipeline
-    kinds = [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
-    return frozenset(need for kind in kinds for need in components.facts(*kind).reveals)
+    parts = [components.facts(kind, name) for kind, (name, _) in by_kind(pipeline)]
+    return frozenset(need for facts in parts for need in facts.reveals)

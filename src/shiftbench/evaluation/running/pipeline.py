@@ -94,11 +94,6 @@ def _nothing(*_: Any) -> Any:
     return {}
 
 
-def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, object]:
-    module = components.load(kind, name)
-    return module, module.Settings(**{k: _tuples(v) for k, v in settings.items()})
-
-
-def _tuples(value):
-    """Return the lists of a spec, as JSON has no other sequence, as tuples for settings."""
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, Any]:
+    """Return the module of a component and its settings."""
+    return components.load(kind, name), components.configured(kind, name, settings)

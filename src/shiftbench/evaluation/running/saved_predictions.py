@@ -41,7 +41,7 @@ def arrays(moment: str, predictive: Predictive, batch: Batch) -> dict[str, np.nd
     weights, probability = np.exp(predictive.log_weights), predictive.probabilities
     entropy = entr(probability).sum(axis=-1) if predictive.entropy is None else predictive.entropy
     kept = {
-        "probability": np.einsum("sh,shnc->snc", weights, probability),
+        "probability": predictive.mixture,
         "expected_entropy": np.einsum("sh,shn->sn", weights, entropy),
     }
     for values in kept.values():

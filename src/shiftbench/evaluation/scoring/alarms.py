@@ -29,6 +29,7 @@ import xarray as xr
 
 from shiftbench.evaluation.scoring import (
     declared,
+    realisations,
     run_infos,
     shift_matching,
     shift_probabilities,
@@ -144,7 +145,7 @@ def episodes(run: xr.Dataset, stream: xr.Dataset) -> Episodes:
     stop = np.append(start[:, 1:], np.full((seeds, 1), tasks), axis=1)[:, : start.shape[1]]
     last = start
     if "shift_end" in stream:
-        ends = stream["shift_end"].values[run["realisation"].values.astype(int)]
+        ends = realisations.of_seeds(run, stream["shift_end"])
         padded = np.append(ends, np.full((seeds, 1), tasks), axis=1)
         last = np.maximum(np.take_along_axis(padded, start, axis=1), start)
     return Episodes(start, last, stop)

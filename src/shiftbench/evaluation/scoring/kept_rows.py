@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from shiftbench.config import components, provenance
+from shiftbench.config.pipeline_parts import by_kind
 
 
 class Memory(NamedTuple):
@@ -57,6 +58,8 @@ def without_size(run: xr.Dataset, tried: Set[str] = frozenset()) -> list[Any]:
 
 def _with_memory(run: xr.Dataset) -> list[tuple[str, str, dict[str, Any]]]:
     """Return kind, name and settings of each component of a run's method that has a memory."""
-    *outer, inmost = provenance.spec(run)["learner"]
-    parts = [("combinators", *part) for part in outer] + [("learners", *inmost)]
-    return [part for part in parts if components.defines(part[0], part[1], "rows_kept")]
+    return [
+        (kind, name, settings)
+        for kind, (name, settings) in by_kind(provenance.spec(run)["learner"])
+        if components.defines(kind, name, "rows_kept")
+    ]

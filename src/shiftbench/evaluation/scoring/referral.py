@@ -65,8 +65,7 @@ def brier(rows: PredictedRows) -> float:
 
 def calibration_error(rows: PredictedRows) -> float:
     """Return the metric `ece` of these rows; NaN without rows."""
-    correct = rows.probability.argmax(axis=-1) == rows.target
-    return calibration.calibration_error(rows.probability.max(axis=-1), correct)
+    return calibration.calibration_error(rows.confidence, rows.correct)
 
 
 def auc_of(score: np.ndarray, positive: np.ndarray) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import beam_lineage, run_infos
+from shiftbench.evaluation.scoring import beam_lineage, realisations, run_infos
 
 
 class Compared(NamedTuple):
@@ -101,7 +101,7 @@ def beside_truth(
     if flags is None or stream.attrs.get("truth") == "unknown":
         return None
     if "annotation" not in stream:
-        true = stream["shift"].values[run["realisation"].values.astype(int)]
+        true = realisations.of_seeds(run, stream["shift"])
         return [Compared(found, mark[None]) for found, mark in zip(flags, true, strict=True)]
     point = stream["annotated_index"].values
     true = at_points(stream["annotation"].values, point)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation.scoring import segmentation
+from shiftbench.evaluation.scoring import realisations, segmentation
 
 
 class MatchCounts(NamedTuple):
@@ -40,7 +40,7 @@ def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> MatchCounts
 
 def truth(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the true shifts [seed, task] bool of the realisations that a run's seeds saw."""
-    return stream["shift"].values[run["realisation"].values.astype(int)].astype(bool)
+    return realisations.of_seeds(run, stream["shift"]).astype(bool)
 
 
 def mean_segment(marks: Sequence[np.ndarray]) -> int:

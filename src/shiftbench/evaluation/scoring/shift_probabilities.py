@@ -19,8 +19,8 @@ import xarray as xr
 from scipy import stats
 
 from shiftbench.evaluation.scoring import beam_lineage, run_infos, segmentation
+from shiftbench.evaluation.scoring.statistics import LEVEL
 
-LEVEL = 0.95
 CLIP = 1e-6
 """Distance from 0 and 1 that probabilities keep in the log score."""
 

@@ -15,7 +15,8 @@ import warnings
 import numpy as np
 from scipy import stats
 
-LEVEL = 0.95
+from shiftbench.evaluation.scoring.statistics import LEVEL
+
 ROUNDING = 1e-9
 """Distance from one half that may be due to the rounding of a product."""
 

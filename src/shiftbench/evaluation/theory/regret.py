@@ -47,9 +47,8 @@ from shiftbench.evaluation.theory import best_fixed
 from shiftbench.evaluation.theory.best_fixed import Examples
 from shiftbench.methods.online.losses import Kind, Loss
 
-OGA, OGA_EL, SVA = "gradient", "gradient of the expected loss", "1"
-SVB, SVB_LINEAR, GIBBS = "2", "2, strongly convex", "classical"
-"""The values of a learner's THEOREM: the rows of the tables."""
+OGA, SVA, SVB, SVB_LINEAR, GIBBS = "gradient", "1", "2", "2, strongly convex", "classical"
+"""The values of a learner's fact `theorem`; what is none of these is oga-el's."""
 SMALLEST_SD = 1e-6
 """Lower end of the search for sd, in units of the prior's sd."""
 
@@ -64,8 +63,8 @@ class Bounds(NamedTuple):
 class TheoremSettings(NamedTuple):
     """A learner's settings under the names of the theorems.
 
-    theorem: the learner's THEOREM; empty if none applies. s: prior standard deviation. eta: step
-    size. c: step size of svb. h: strong convexity.
+    theorem: the learner's fact `theorem`; empty if none applies. s: prior standard deviation. eta:
+    step size. c: step size of svb. h: strong convexity.
     """
 
     theorem: str
