@@ -1,4 +1,4 @@
-"""A metric as a row: name, unit, when it is computed and by which function, what it fits."""
+"""The description of a metric: its name, unit, stage and function, and the streams that it fits."""
 
 from __future__ import annotations
 
