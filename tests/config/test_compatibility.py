@@ -475,6 +475,8 @@ def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
     shown_words.refuse_absent(shown, "words", ["climat", "the-01"])
     with pytest.raises(UserError, match=r'its word "climat" is not .* the nearest is "climate"'):
         shown_words.refuse_absent(shown, "words", ["the-01", "climate", "apartheid"])
+    with pytest.raises(UserError, match='the nearest is "climate"'):
+        shown_words.refuse_absent(["words=CLIMATE"], "words", ["CO2", "climate"])
 
 
 def test_a_setting_that_has_to_change_is_told_with_the_values_that_remain(tmp_path) -> None:

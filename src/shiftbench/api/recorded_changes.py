@@ -1,8 +1,8 @@
 """Alarms about changes, recorded while rows come: when one is more probable than not.
 
 The rule is that of the workflow (`evaluation/scoring/alarms.py`): a change before one of the last
-m tasks and after the last alarm has a probability above one half. Nothing of earlier tasks is kept
-but the age of each hypothesis's segment, so that a stream may go on for ever.
+m tasks and after the last alarm has a probability above one half. From task to task only the age of
+each hypothesis's segment is kept; the list of alarms grows by one entry per alarm.
 """
 
 from __future__ import annotations

@@ -115,6 +115,6 @@ class Composition:
             yield f"{listed(studies)} {'is' if len(studies) == 1 else 'are'} without {data}"
 
     def may_follow(self, place: KeyPath) -> bool:
-        """Return whether an issue at a place may only follow from an unresolved name."""
+        """Return whether an unresolved name may be the only cause of an issue at this place."""
         emptied = bool(self.unresolved) and place == ("studies",)
         return emptied or any(place[: len(cause)] == cause for cause in self.unresolved)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from shiftbench.core.errors import UserError
+from shiftbench.core.suggestions import nearest
 
 if TYPE_CHECKING:  # jobs import this, and nothing of a config
     from shiftbench.config.schema import Config
@@ -34,9 +34,9 @@ def refuse_absent(shown: Iterable[str], stream: str, vocabulary: Iterable[object
     words = dict.fromkeys(map(str, vocabulary))
     for study, _, word in (text.partition("=") for text in shown):
         if word not in words:
-            (nearest,) = get_close_matches(word, words, 1, cutoff=0.0) or ("",)
+            (closest,) = nearest(word, words, 1, 0.0) or [""]
             raise UserError(
                 f'study {study}: its word "{word}" is not in the vocabulary of stream {stream};'
-                f' the nearest is "{nearest}". Change it in `words`, or raise the stream\'s'
+                f' the nearest is "{closest}". Change it in `words`, or raise the stream\'s'
                 " vocabulary_size"
             )

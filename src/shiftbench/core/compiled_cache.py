@@ -81,7 +81,7 @@ class Locator(UserProvidedCacheLocator):
 
 
 def folders() -> list[Path]:
-    """Return where compiled code may lie, what is tried first before."""
+    """Return the folders that may hold compiled code, in the order in which they are tried."""
     own = Path(cache_folder.usual(), "shiftbench")
     return [own, PACKAGE / "__pycache__", Path(cache_folder.temporary())]
 

@@ -1,8 +1,8 @@
 """Facts that a component declares in `FACTS`, which are read without the rest of its file.
 
-Words of a fact hold always, or with some settings: {word: condition}. A condition is True, or
-the values that settings take, {"setting": (values), "not other": (values)}, of which all must
-hold, or a tuple of such mappings, of which one must.
+A fact is a set of values; each holds always, or only with some settings: {value: condition}. A
+condition is True, or the values that settings take, {"setting": (values), "not other": (values)},
+of which all must hold, or a tuple of such mappings, of which one must.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Facts:
     uses: tuple[str, ...] = ()
     """Metrics that it is made from [metrics, artefacts]."""
     rows: tuple[str, ...] = ()
-    """Methods without a pipeline that it has as rows or lines, computed from the truth of a stream
-    [artefacts]."""
+    """Reference rows or lines that an artefact computes from the truth of a stream. They have no
+    pipeline [artefacts]."""
     study: tuple[StudyKey, ...] = ()
     """Keys that the study needs for it; `predictions` is a value of the key `keeps` [metrics,
     artefacts]."""
     blank: tuple[str, ...] = ()
-    """Properties of a stream on which it stays empty, which `check` notes [metrics]."""
+    """Properties of a stream for which the metric has no score; `check` prints a note [metrics]."""
     varies: Words | None = None
     """Differences between one realisation and the next [streams]."""
     ahead: Words = ()

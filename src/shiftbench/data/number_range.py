@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 LARGEST = 1e100
-"""Squares of larger numbers, and of their inverses, are soon no numbers any more."""
+"""The squares of numbers far beyond it, or of their inverses, overflow."""
 REASON = f"is beyond {LARGEST:g} or nearer to 0 than {1 / LARGEST:g}; give it another unit"
 
 

@@ -5,7 +5,6 @@ Numbers that are all dates of eight digits, such as 20011231, are dates.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.csv_files import is_number
 
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 EIGHT_DIGITS = re.compile(r"([12]\d{3})(\d\d)(\d\d)", re.ASCII)
@@ -61,16 +61,6 @@ def is_date(text: str) -> bool:
     return DATE.fullmatch(text) is not None
 
 
-def is_number(content: Any) -> bool:
-    """Return whether this is a finite number, or the text of one."""
-    if isinstance(content, bool) or not isinstance(content, str | int | float):
-        return False
-    try:
-        return math.isfinite(float(content)) and "_" not in str(content)
-    except (ValueError, OverflowError):
-        return False
-
-
 def _of_eight_digits(cells: Sequence[Any]) -> list[str]:
     """Return dates of eight digits with dashes; empty if one of the cells is no such date."""
     found = [EIGHT_DIGITS.fullmatch(str(cell)) for cell in cells]
@@ -89,6 +79,6 @@ def _date(text: str, place: Place, row: int) -> np.datetime64:
     except ValueError:  # such as the thirteenth month
         pass
     raise UserError(
-        f"{place(row)}: {text!r:.80} is no time; write numbers, or dates as 2001,"
+        f"{place(row)}: {text!r:.80} is not a time; write numbers, or dates as 2001,"
         " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one form"
     )

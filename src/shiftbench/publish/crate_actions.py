@@ -24,7 +24,7 @@ TOOLS = {
     result_files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
     result_files.RUNS: ("run_learner", "Runs a learner on a stream, for a block of seeds"),
     result_paths.STUDIES: ("study", "Joins the runs of a study, and draws its figures and tables"),
-    result_files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims, and ranks"),
+    result_files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims"),
 }
 """Steps of the workflow, by the folder of their results: name and summary."""
 JOBS = (result_files.WARM_UPS, result_files.RUNS)
@@ -136,7 +136,7 @@ def _workflow_action(crate: Path, inputs: list[Entity], parts: list[Entity]) -> 
 def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
     """Return the action behind a study, or behind the overview."""
     folder = result_files.study_folder(crate, name)
-    origin = atomic_files.read_json(folder / result_files.PROVENANCE)
+    origin = result_files.origin(folder)
     tool, _ = TOOLS[
         result_files.OVERVIEW if name == result_files.OVERVIEW else result_paths.STUDIES
     ]

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from shiftbench.cli import main
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import (
     _idx_files,
@@ -26,6 +28,16 @@ DIGITS = _idx_files.bundled_digits(597)
 LEVELS = np.arange(60 * 5 * 4, dtype=np.uint16).reshape(60, 5, 4) % 256
 """Sixty different grey images of 5 x 4 pixels."""
 
+CONFIG = """\
+studies:
+  animals:
+    title: Animals
+    streams: {{animals: {{family: image-file, path: animals, {}}}}}
+    model: mlp
+    methods: [map: [map]]
+    metrics: [accuracy]
+    seeds: 1
+"""
 ORIENTATION = 0x112
 """The EXIF tag of the orientation."""
 
@@ -235,6 +247,60 @@ def test_wrong_arrays_and_settings_are_reported(tmp_path, arrays, settings, mess
     path = saved(tmp_path / "mine.npz", **arrays)
     with pytest.raises(UserError, match=re.escape(message)):
         build(path, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            {"protocol": "permuted"},
+            "protocol permuted needs tasks above 0: permutations have no end",
+        ),
+        (
+            {"tasks": 3},
+            "protocol plain does not use tasks; leave tasks out, or set protocol to tas",
+        ),
+        ({"heads": "multi"}, "protocol plain does not use heads; leave heads out, or set"),
+        (
+            {"protocol": "tasks", "classes_per_task": 3},
+            "protocol tasks does not use classes_per_task; leave classes_per_task out, or set"
+            " protocol to split",
+        ),
+        (
+            {"protocol": "permuted", "tasks": 2, "class_order": "given"},
+            "protocol permuted does not use class_order; leave class_order out, or set protocol to"
+            " split",
+        ),
+        (
+            {"protocol": "split", "first_task": "identity"},
+            "protocol split does not use first_task; leave first_task out, or set protocol to perm",
+        ),
+    ],
+)
+def test_settings_that_the_protocol_does_not_use_are_refused(
+    tmp_path, monkeypatch, capsys, settings, reason
+):
+    filled = components.check("streams", "image-file", {"path": "animals"} | settings)
+    (found,) = components.unsupported("streams", "image-file", filled)
+    assert found.startswith(reason)
+    pictures(tmp_path / "animals")
+    with pytest.raises(UserError, match=f"animals: {re.escape(reason)}"):
+        build(tmp_path / "animals", **settings)
+    monkeypatch.chdir(tmp_path)
+    lines = ", ".join(f"{key}: {value}" for key, value in settings.items())
+    (tmp_path / "mine.yaml").write_text(CONFIG.format(lines))
+    assert main.main(["check", "mine.yaml"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_settings_that_the_protocol_uses_are_accepted():
+    for settings in (
+        {},
+        {"protocol": "tasks", "tasks": 2, "heads": "multi"},
+        {"protocol": "split", "tasks": 2, "classes_per_task": 3, "class_order": "given"},
+        {"protocol": "permuted", "tasks": 2, "first_task": "identity"},
+    ):
+        assert not [*image_file.unsupported(Settings(path="animals", **settings))]
 
 
 def test_colours_are_not_permuted_and_sizes_agree(tmp_path):

@@ -156,9 +156,13 @@ def test_a_connection_that_breaks_off(monkeypatch, tmp_path):
 
 
 def test_unknown_names_have_a_hint(tmp_path):
-    assert "Did you mean 'letters'?" in failure(tmp_path, dataset="leters")
-    assert "Known: bundled, letters." in failure(tmp_path, dataset="qqq")
-    assert "Did you mean 'a.gz'?" in failure(tmp_path, file="a.g")
+    unknown = 'unknown raw data set "%s"; %s'
+    for name in ("leters", "LETTERS"):
+        hint = 'did you mean "letters"?'
+        assert failure(tmp_path, dataset=name).endswith(unknown % (name, hint))
+    assert failure(tmp_path, dataset="qqq").endswith(unknown % ("qqq", "known: letters, bundled"))
+    told = failure(tmp_path, file="a.g")
+    assert told.endswith("""Raw data set 'letters': unknown file "a.g"; did you mean "a.gz"?""")
     assert "no files to fetch" in failure(tmp_path, dataset="bundled")
 
 

@@ -13,7 +13,7 @@ before their names; or x_train, y_train, x_test and y_test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -95,6 +95,26 @@ class Settings(UserImageSettings):
     """Largest number of training images of a task, of each class in proportion; 0: all."""
 
 
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings do not fit the protocol, with its remedy."""
+    if settings.protocol == "permuted" and not settings.tasks:
+        yield "protocol permuted needs tasks above 0: permutations have no end; set tasks"
+    used_by: dict[str, tuple[str, ...]] = {
+        "tasks": ("tasks", "split", "permuted"),
+        "classes_per_task": ("split",),
+        "class_order": ("split",),
+        "first_task": ("permuted",),
+        "heads": ("tasks", "split", "permuted"),
+    }
+    for name, protocols in used_by.items():
+        is_set = getattr(settings, name) != getattr(Settings, name)
+        if is_set and settings.protocol not in protocols:
+            yield (
+                f"protocol {settings.protocol} does not use {name}; leave {name} out, or set"
+                f" protocol to {' or '.join(protocols)}"
+            )
+
+
 def look(settings: Settings, path: Path) -> None:
     """Raise UserError for wrong names of folders, files or arrays; no image is read."""
     _user_image_store.look(path, settings.protocol == "tasks")
@@ -104,8 +124,11 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     """Return the store of the images at `raw`: images, splits, and the draws of the protocol.
 
     shift is truth and reaches no learner. A realisation does not depend on the number of
-    realisations and tasks. UserError if images are wrong, or do not make such tasks.
+    realisations and tasks. UserError if images are wrong, or do not make such tasks, or if settings
+    do not fit the protocol.
     """
+    for reason in unsupported(settings):
+        raise UserError(f"{source(settings)}: {reason}.")
     pictures, position = _user_image_store.read(settings, raw, settings.protocol == "tasks")
     split = _user_image_store.with_validation(settings, pictures)
     store = _user_image_store.base(settings, pictures, position, split)

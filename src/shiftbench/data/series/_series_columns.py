@@ -7,17 +7,15 @@ JSON: {"series": [{"label": ..., "raw": [values]}, ...]}, with labels of time in
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
-from shiftbench.data import csv_words
-from shiftbench.data.times import is_number
+from shiftbench.data import csv_files, csv_words
+from shiftbench.data.csv_files import is_number
 
 TIME = "time"
 """Name of the labels of time in a JSON file."""
@@ -40,25 +38,25 @@ class Column(NamedTuple):
 
 
 def read(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
-    """Return name, column of time and columns of a file: .json, or else CSV.
+    """Return name, column of time and columns of a file: .json, or else CSV; plain, .gz or .xz.
 
     time is empty for none, or the labels of a JSON file. UserError, with file and line, if the file
     is wrong, or has no row.
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder; name one file, a CSV or a JSON")
-    form = _json if path.suffix.lower() == ".json" else _csv
+    form = _json if csv_files.unpacked(path).suffix.lower() == ".json" else _csv
     return form(path, time, delimiter)
 
 
 def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
     """Return name, column of time and columns of a CSV file."""
-    rows = list(_rows(path, delimiter))
+    rows = list(csv_files.rows(path, delimiter))
     head = [cell.strip() for cell in rows[0][1]] if rows else []
     has_names = not any(is_number(cell) for cell in head)
     body = rows[1:] if has_names else rows
     if not body:
-        raise UserError(f"{path}: no row; a series has one row a value")
+        raise UserError(f"{path} has no row; a series has one row for each value")
     below = delimiter.join(body[0][1])
     wrong = csv_words.one_column(head, delimiter, below) or csv_words.nameless(head)
     if has_names and wrong:
@@ -75,23 +73,7 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
         Column(name, [cells[number].strip() for _, cells in body], lines)
         for number, name in enumerate(names)
     ]
-    return path.stem, time, columns
-
-
-def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file with their lines. UserError for an empty line between rows."""
-    empty = 0
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if cells and empty:
-                raise UserError(f"{path}, line {empty}: an empty line; remove it")
-            if cells:
-                yield reader.line_num, cells
-            else:
-                empty = empty or reader.line_num
-    except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: no CSV ({error})") from None
+    return csv_files.unpacked(path).stem, time, columns
 
 
 def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
@@ -100,14 +82,15 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
     series = content.get("series") if isinstance(content, dict) else None
     if not isinstance(series, list) or not series or not all(map(_is_series, series)):
         raise UserError(
-            f'{path}: no series; the form is {{"series": [{{"label": "NAME", "raw": [1.5, ...]}}]}}'
+            f'{path} has no series; the form is {{"series": [{{"label": "NAME", "raw":'
+            " [1.5, ...]}]}"
         )
     of_time = content.get("time")
     if not isinstance(of_time, dict | None):
         raise UserError(f'{path}: time is {of_time!r:.40}; its form is {{"raw": [...]}}')
     labels = of_time.get("raw") if isinstance(of_time, dict) else None
     if time and labels is None:
-        raise UserError(f'{path}: no labels of time; they are in {{"time": {{"raw": [...]}}}}')
+        raise UserError(f'{path} has no labels of time; they are in {{"time": {{"raw": [...]}}}}')
     time = (time or TIME) if labels is not None else ""
     columns = [
         Column(str(entry.get("label", number)), entry["raw"])
@@ -121,31 +104,24 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
             raise UserError(
                 f'{path}: "{column.name}" has not {length} values, as the first series has'
             )
-    return str(content.get("name", path.stem)), time, columns
+    return str(content.get("name", csv_files.unpacked(path).stem)), time, columns
 
 
 def parsed(path: Path) -> Any:
     """Return the content of a JSON file. UserError, with the line, if it is not JSON."""
     try:
-        return json.loads(_text(path))
+        return json.loads("".join(csv_files.lines(path)))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UserError(f"{path}, {place}: no JSON ({error.msg})") from None
+        raise UserError(
+            f"{path}, {place}: this is not valid JSON ({error.msg}); correct it"
+        ) from None
     except RecursionError:
-        raise UserError(f"{path}: no JSON (too many brackets inside brackets)") from None
+        raise UserError(
+            f"{path} is not valid JSON (too many brackets inside brackets); correct it"
+        ) from None
     except ValueError:  # of Python, which limits the digits of a whole number
         raise UserError(f"{path}: a number of thousands of digits; correct it") from None
-
-
-def _text(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = 1 + content.count(b"\n", 0, error.start)
-        raise UserError(
-            f"{path}, line {line}: no UTF-8 ({error.reason}); save it as UTF-8"
-        ) from None
 
 
 def _is_series(content: Any) -> bool:

@@ -17,12 +17,10 @@ import numpy as np
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
 from shiftbench.data import csv_words, number_range, times
+from shiftbench.data.csv_files import is_missing, is_number
 from shiftbench.data.series import _series_columns
 from shiftbench.data.series._series_columns import Column
-from shiftbench.data.times import is_number
 
-GAPS = ("", "na", "n/a", "nan", "null", "none", "?")
-"""Texts that stand for a missing value, in small letters."""
 FEWEST = 3
 """Number of values of the shortest series."""
 
@@ -47,7 +45,7 @@ def read(path: Path, columns: Sequence[str], time: str, delimiter: str, gaps: st
 
     Parameters
     ----------
-    path : a .json file, or else CSV
+    path : a .json file, or else CSV; plain, .gz or .xz
     columns : names of the columns
     time : the column of time; empty for none, or the labels of a JSON file
     delimiter : separator of the cells of a CSV file
@@ -139,7 +137,7 @@ def _without_numbers(path: Path, columns: Collection[Column]) -> UserError:
     """Return the error for columns of texts alone: it quotes the first, if possible no date."""
 
     def first(column: Column) -> int:
-        return next(row for row, cell in enumerate(column.cells) if not _is_gap(cell))
+        return next(row for row, cell in enumerate(column.cells) if not is_missing(cell))
 
     def order(column: Column) -> tuple[bool, int]:
         row = first(column)
@@ -147,7 +145,7 @@ def _without_numbers(path: Path, columns: Collection[Column]) -> UserError:
 
     column = min(columns, key=order)
     row = first(column)
-    reason = f"{column.cells[row]!r:.80} is no number; write numbers such as 1000.5"
+    reason = f"{column.cells[row]!r:.80} is not a number; write numbers such as 1000.5"
     return UserError(f"{column.place(path, row)}: {reason}")
 
 
@@ -157,9 +155,9 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
     for row, content in enumerate(column.cells):
         if is_number(content):
             numbers[row] = float(content)
-        elif not _is_gap(content):
+        elif not is_missing(content):
             where = column.place(path, row)
-            raise UserError(f"{where}: {_no_number(content)}")
+            raise UserError(f"{where}: {_not_a_number(content)}")
         elif gaps == "refuse":
             where = column.place(path, row)
             raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")
@@ -175,16 +173,12 @@ def _interpolated(path: Path, name: str, numbers: np.ndarray) -> np.ndarray:
     """Fill gaps on the line between their neighbours; at an end, with the nearest number."""
     present = np.flatnonzero(~np.isnan(numbers))
     if not len(present):
-        raise UserError(f'{path}, column "{name}": no number, only gaps; choose other `columns`')
+        raise UserError(f'{path}, column "{name}" has only gaps; choose other `columns`')
     return np.interp(np.arange(len(numbers)), present, numbers[present])
 
 
 def _is_positions(content: Any) -> bool:
     return isinstance(content, list) and all(type(point) is int for point in content)
-
-
-def _is_gap(content: Any) -> bool:
-    return content is None or (isinstance(content, str) and content.lower() in GAPS)
 
 
 def _has_decimal_comma(content: Any) -> bool:
@@ -197,14 +191,14 @@ def _has_texts_alone(cells: Sequence[Any]) -> bool:
     for cell in cells:
         if is_number(cell) or _has_decimal_comma(cell):
             return False
-        with_text = with_text or not _is_gap(cell)
+        with_text = with_text or not is_missing(cell)
     return with_text
 
 
-def _no_number(content: Any) -> str:
-    """Say that a cell is no number, and what to do."""
+def _not_a_number(content: Any) -> str:
+    """Say that a cell is not a number, and what to do."""
     if _has_decimal_comma(content):
-        return f"{content!r:.80} is no number; write a decimal point"
+        return f"{content!r:.80} is not a number; write a decimal point"
     try:
         finite = math.isfinite(float(content))
     except (TypeError, ValueError):
@@ -212,5 +206,5 @@ def _no_number(content: Any) -> str:
     except OverflowError:  # a whole number of a JSON file
         finite = False
     if not finite:
-        return f"{content!r:.80} is no finite number; correct it"
-    return csv_words.no_number(content)
+        return f"{content!r:.80} is not a finite number; correct it"
+    return csv_words.not_a_number(content)

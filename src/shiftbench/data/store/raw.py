@@ -16,7 +16,6 @@ import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -182,9 +181,10 @@ def _file(row: dict[str, Any], name: str, entry: dict[str, Any]) -> RawFile:
 
 
 def _wanted(dataset: str, file: str) -> RawFile:
+    # By import_module, which the digest of code does not follow: no result depends on a hint.
+    suggestions = importlib.import_module("shiftbench.core.suggestions")
     datasets = table()
-    if dataset not in datasets:
-        raise UserError(f"Raw data set {dataset!r} is unknown. {_hint(dataset, datasets)}")
+    suggestions.refuse_unknown("raw data set", dataset, datasets)
     files = datasets[dataset].files
     if not files:
         raise UserError(
@@ -192,13 +192,8 @@ def _wanted(dataset: str, file: str) -> RawFile:
             f" you put them into data/raw/{dataset}."
         )
     if file not in files:
-        raise UserError(f"Raw data set {dataset!r} has no file {file!r}. {_hint(file, files)}")
+        raise UserError(f"Raw data set {dataset!r}: {suggestions.unknown('file', file, files)}")
     return files[file]
-
-
-def _hint(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(name, list(names), n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(names))}."
 
 
 def _refuse_without_mirror(dataset: str, name: str) -> None:
