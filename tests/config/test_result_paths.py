@@ -19,7 +19,9 @@ def test_damaged_provenance_is_named_with_its_remedy(tmp_path, monkeypatch, text
     folder.mkdir(parents=True)
     (folder / "provenance.json").write_text(text)
     monkeypatch.chdir(tmp_path)
-    said = rf"^{FOLDER}/provenance\.json: no provenance \(.+\); restore the file, or publish "
+    said = (
+        rf"^{FOLDER}/provenance\.json is not valid provenance \(.+\); restore the file, or publish "
+    )
     with pytest.raises(UserError, match=said):
         plan.published("embedded", "nile", 3)
     with pytest.raises(UserError, match=said):

@@ -230,7 +230,7 @@ def test_a_file_of_metrics_is_used_as_ours_are(folder) -> None:
         ("better=None, ", "betters=None, ", "unexpected keyword argument 'betters'"),
         ('"half"', '"sum"', 'two metrics are called "sum"'),
         ('"half"', '"acc"', 'there is another "acc" among the metrics'),
-        ('"half"', '"a half"', '"a half" is no name for a metric'),
+        ('"half"', '"a half"', '"a half" is not a name for a metric'),
         ("def score(run", "def score((run", r"sums.py, line \d+: "),
     ],
 )

@@ -47,5 +47,7 @@ def test_a_file_has_the_permissions_of_any_other(tmp_path: Path, mask: int, mode
 
 def test_what_is_no_json_is_named(tmp_path) -> None:
     atomic_files.write(tmp_path / "file.json", '{"half":')
-    with pytest.raises(UserError, match=r"file\.json: no JSON .* Delete the file"):
+    with pytest.raises(
+        UserError, match=r"file\.json is not valid JSON .*\. Delete the file and start the"
+    ):
         atomic_files.read_json(tmp_path / "file.json")

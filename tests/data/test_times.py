@@ -42,7 +42,9 @@ def test_other_numbers_of_eight_digits_stay_numbers(cells) -> None:
 
 
 def test_they_are_not_mixed_with_other_forms() -> None:
-    with pytest.raises(UserError, match="cell 0: '20200131' is no time; write numbers, or dates"):
+    with pytest.raises(
+        UserError, match="cell 0: '20200131' is not a time; write numbers, or dates"
+    ):
         labels(["20200131", "2020-02-01"])
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from shiftbench.cli import main, verifying
 from shiftbench.config import config_file, result_paths
+from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, raw, zarr_zip
 from shiftbench.forecast import plan
 from shiftbench.publish import (
@@ -325,6 +326,17 @@ def test_metadata_that_are_none_are_told(
     (copied / crate_metadata.NAME).write_text(text)
     assert status(copied) == 2
     assert crate_metadata.NAME in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(b"{", "is not valid JSON"), (b"\xff", "is not text in UTF-8")]
+)
+def test_a_file_of_a_crate_that_is_not_json_is_told(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    (tmp_path / "cost.json").write_bytes(content)
+    with pytest.raises(UserError, match=rf"cost\.json {told} \(.+\); get the crate again"):
+        crate_files.read_json(tmp_path / "cost.json")
 
 
 def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:

@@ -40,7 +40,7 @@ REFUSED = {
     "a pipe": "is a pipe",
     "a socket": "is a socket",
     "a folder as store": "lacks",
-    "bytes as a name": "bytes that are no text",
+    "bytes as a name": "bytes that are not text",
     "a name with escapes": "control characters",
     "two names but for case": "ignore case",
     "a study too many": "does not plan",

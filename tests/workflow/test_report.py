@@ -62,5 +62,5 @@ def test_a_control_character_is_refused(text, tmp_path) -> None:
 
 
 def test_a_device_is_no_config() -> None:
-    with pytest.raises(UserError, match="/dev/zero: this is no regular file"):
+    with pytest.raises(UserError, match="/dev/zero: this is not a regular file"):
         yaml_lines.read(Path("/dev/zero"))

@@ -251,8 +251,10 @@ def planned(wildcards, rule):
     try:
         return JOBS[rule, *wildcards]
     except KeyError:
+        job = " for ".join(filter(None, [rule, " ".join(wildcards)]))
         raise WorkflowError(
-            f"{CONFIG_FILE} has no {' '.join(wildcards)} for {rule}"
+            f"{CONFIG_FILE} plans no job {job}. Ask for a target of this config, or choose another"
+            " config with --configfile."
         ) from None
 
 

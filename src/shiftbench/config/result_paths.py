@@ -97,4 +97,4 @@ def provenance(study: Path) -> dict[str, Any]:
 
 
 def _damaged(path: Path, why: str) -> str:
-    return f"{path}: no provenance ({why}); restore the file, or publish its study again"
+    return f"{path} is not valid provenance ({why}); restore the file, or publish its study again"

@@ -106,7 +106,7 @@ REMEDIES = {
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
     if path.exists() and not path.is_file():
-        kind = "a folder" if path.is_dir() else "no regular file"
+        kind = "a folder" if path.is_dir() else "not a regular file"
         raise UserError(f"{path}: this is {kind}; name a YAML file")
     try:
         text = path.read_text(encoding="utf-8")

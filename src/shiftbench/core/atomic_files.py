@@ -16,7 +16,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(
-            f"{path}: no JSON ({error}). Delete the file and start the workflow again."
+            f"{path} is not valid JSON ({error}). Delete the file and start the workflow again."
         ) from None
 
 

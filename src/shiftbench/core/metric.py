@@ -58,7 +58,7 @@ class Metric(Facts):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.name.isidentifier() and self.name == self.name.lower()):
-            raise ValueError(f'"{self.name}" is no name for a metric; write it like a variable')
+            raise ValueError(f'"{self.name}" is not a name for a metric; write it like a variable')
         if self.stage not in get_args(Stage):
             raise ValueError(f"stage is {self.stage!r}; it is one of 'before', 'after', 'run'")
         if self.better not in ("higher", "lower", None):

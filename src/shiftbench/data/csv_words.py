@@ -28,6 +28,6 @@ def nameless(names: Sequence[str]) -> str:
     return "" if all(names) else f"column {list(names).index('') + 1} has no name"
 
 
-def no_number(cell: object) -> str:
+def not_a_number(cell: object) -> str:
     """Return the message for a cell that is not a number, in a column that has numbers."""
-    return f"{cell!r:.80} is no number; leave the column out by `columns`, or write numbers"
+    return f"{cell!r:.80} is not a number. Write a number, or leave the column out of `columns`."

@@ -89,6 +89,6 @@ def _date(text: str, place: Place, row: int) -> np.datetime64:
     except ValueError:  # such as the thirteenth month
         pass
     raise UserError(
-        f"{place(row)}: {text!r:.80} is no time; write numbers, or dates as 2001,"
+        f"{place(row)}: {text!r:.80} is not a time; write numbers, or dates as 2001,"
         " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one form"
     )

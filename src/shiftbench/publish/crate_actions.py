@@ -136,7 +136,7 @@ def _workflow_action(crate: Path, inputs: list[Entity], parts: list[Entity]) -> 
 def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
     """Return the action behind a study, or behind the overview."""
     folder = result_files.study_folder(crate, name)
-    origin = atomic_files.read_json(folder / result_files.PROVENANCE)
+    origin = result_files.origin(folder)
     tool, _ = TOOLS[
         result_files.OVERVIEW if name == result_files.OVERVIEW else result_paths.STUDIES
     ]

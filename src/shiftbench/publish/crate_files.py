@@ -112,21 +112,21 @@ def listed(crate: Path, limits: Limits = DEFAULT) -> dict[str, str]:
 
 
 def read_text(path: Path, limits: Limits = DEFAULT) -> str:
-    """Return the text of a file of a crate. UserError if it is too large or no text."""
+    """Return the text of a file of a crate. UserError if it is too large or not text."""
     if path.stat().st_size > limits.document:
         raise UserError(f"{path}: more than {limits.document:,} bytes; {RAISE}")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: no text in UTF-8 ({error}); get the crate again") from None
+        raise UserError(f"{path} is not text in UTF-8 ({error}); get the crate again") from None
 
 
 def read_json(path: Path, limits: Limits = DEFAULT) -> Any:
-    """Return the content of a JSON file of a crate. UserError if it is too large or no JSON."""
+    """Return the content of a JSON file of a crate. UserError if it is too large or not JSON."""
     try:
         return json.loads(read_text(path, limits))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: no JSON ({error}); get the crate again") from None
+        raise UserError(f"{path} is not valid JSON ({error}); get the crate again") from None
 
 
 def some(names: list[str]) -> str:
@@ -144,7 +144,7 @@ def _checked_name(crate: Path, path: Path, spellings: dict[str, str]) -> str:
     if printable(name) != name or "\\" in name or len(name) > MAX_PATH:
         raise UserError(
             f"{printable(str(crate))}: the name {printable(name[:MAX_PATH])} has control"
-            f" characters, backslashes, bytes that are no text or more than {MAX_PATH} characters;"
+            f" characters, backslashes, bytes that are not text or more than {MAX_PATH} characters;"
             " no crate of shiftbench has such names"
         )
     spelling = unicodedata.normalize("NFC", name).casefold()

@@ -37,14 +37,14 @@ DATED = "date,v\n2020-01-01,{}\n2020-01-02,{}\n2020-01-03,{}\n"
 @pytest.mark.parametrize(
     ("cells", "line", "reason"),
     [
-        (("x", "1", "2"), 2, "'x' is no number; leave the column out by `columns`, or write"),
-        (("1", "x", "2"), 3, "'x' is no number; leave the column out by `columns`, or write"),
-        (("1", "2", "5%"), 4, "'5%' is no number; leave the column out by `columns`, or write"),
-        (("inf", "1", "2"), 2, "'inf' is no finite number; correct it"),
+        (("x", "1", "2"), 2, "'x' is not a number. Write a number, or leave the"),
+        (("1", "x", "2"), 3, "'x' is not a number. Write a number, or leave the"),
+        (("1", "2", "5%"), 4, "'5%' is not a number. Write a number, or leave the"),
+        (("inf", "1", "2"), 2, "'inf' is not a finite number; correct it"),
         (("", "x", "2"), 2, "a gap; fill it in, or set `gaps: interpolate`"),
-        (("1", '"1,5"', "2"), 3, "'1,5' is no number; write a decimal point"),
-        (('"1,5"', '"2,5"', '"-,5"'), 2, "'1,5' is no number; write a decimal point"),
-        (('"1,5"', "x", "2"), 2, "'1,5' is no number; write a decimal point"),
+        (("1", '"1,5"', "2"), 3, "'1,5' is not a number; write a decimal point"),
+        (('"1,5"', '"2,5"', '"-,5"'), 2, "'1,5' is not a number; write a decimal point"),
+        (('"1,5"', "x", "2"), 2, "'1,5' is not a number; write a decimal point"),
     ],
 )
 def test_a_column_with_some_numbers_is_refused_at_its_first_other_cell(csv, cells, line, reason):
@@ -98,15 +98,17 @@ def test_a_single_column_may_have_a_delimiter_in_its_name(csv):
 def test_where_no_column_has_numbers_the_first_cell_is_quoted(csv, cell):
     written = f'"{cell}"'
     text = DATED.format(written, written, written)
-    reason = f"{cell!r} is no number; write numbers such as 1000.5"
+    reason = f"{cell!r} is not a number; write numbers such as 1000.5"
     for time in ("", "date"):
         assert told(csv, text, time=time) == f'FILE, line 2, column "v": {reason}'
 
 
 def test_a_first_cell_that_is_no_number_may_come_after_gaps_and_without_dates(csv):
     text = "when,v\n1/2/20,\n1/3/20,5%\n1/4/20,6%\n"
-    assert told(csv, text, time="when").startswith("FILE, line 3, column \"v\": '5%' is no number")
-    assert told(csv, text).startswith("FILE, line 2, column \"when\": '1/2/20' is no number")
+    assert told(csv, text, time="when").startswith(
+        "FILE, line 3, column \"v\": '5%' is not a number"
+    )
+    assert told(csv, text).startswith("FILE, line 2, column \"when\": '1/2/20' is not a number")
 
 
 def test_a_file_with_time_alone_has_no_column_of_numbers(csv):
@@ -117,8 +119,8 @@ def test_a_file_with_time_alone_has_no_column_of_numbers(csv):
 @pytest.mark.parametrize("time", ["", "date"])
 def test_names_without_rows_are_no_series(csv, time):
     for text in ("date,v\n", "date;v\n", "date,v"):
-        assert told(csv, text, time=time) == "FILE: no row; a series has one row a value"
-    assert told(csv, "") == "FILE: no row; a series has one row a value"
+        assert told(csv, text, time=time) == "FILE has no row; a series has one row for each value"
+    assert told(csv, "") == "FILE has no row; a series has one row for each value"
 
 
 @pytest.mark.parametrize("time", ["", "date"])
@@ -132,12 +134,21 @@ def test_a_column_without_a_name_is_told_by_its_number(csv, time):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ('["x", "y", "z"]', "FILE, value 1, column \"a\": 'x' is no number; write numbers such as"),
-        ("[true, false, true]", 'FILE, value 1, column "a": True is no number; write numbers such'),
+        (
+            '["x", "y", "z"]',
+            "FILE, value 1, column \"a\": 'x' is not a number; write numbers such as",
+        ),
+        (
+            "[true, false, true]",
+            'FILE, value 1, column "a": True is not a number; write numbers such',
+        ),
         ("[null, [2], 3]", 'FILE, value 1, column "a": a gap'),
-        ("[1, [2], 3]", 'FILE, value 2, column "a": [2] is no number; leave the column out'),
-        ('["1,5", "2,5", 3]', "FILE, value 1, column \"a\": '1,5' is no number; write a decimal"),
-        ("[1, NaN, 3]", 'FILE, value 2, column "a": nan is no finite number'),
+        ("[1, [2], 3]", 'FILE, value 2, column "a": [2] is not a number. Write a number, or leave'),
+        (
+            '["1,5", "2,5", 3]',
+            "FILE, value 1, column \"a\": '1,5' is not a number; write a decimal",
+        ),
+        ("[1, NaN, 3]", 'FILE, value 2, column "a": nan is not a finite number'),
         ("[]", "FILE: 0 values; a series has at least 3"),
     ],
 )

@@ -108,32 +108,36 @@ def test_annotations_from_a_file_alone_or_by_name_of_the_series(tmp_path):
     ("text", "settings", "words"),
     [
         ("a,b\n1,2\n3,\n5,6\n", {}, ['line 3, column "b"', "a gap", "gaps: interpolate"]),
-        ("a,b\n1,2\n3,1O\n5,6\n", {}, ['line 3, column "b"', "'1O' is no number"]),
-        ("a\n1\ninf\n2\n", {}, ['line 3, column "a"', "no finite number"]),
+        ("a,b\n1,2\n3,1O\n5,6\n", {}, ['line 3, column "b"', "'1O' is not a number"]),
+        ("a\n1\ninf\n2\n", {}, ['line 3, column "a"', "not a finite number"]),
         ("a\n1\n1_000\n2\n", {}, ['line 3, column "a"']),
         (SALES, {"columns": ("sales", "sales")}, ['`columns` has "sales" twice']),
         ("a\n1\n2\n1e200\n", {}, ['line 4, column "a"', "1e+200 is beyond 1e+100"]),
         (SALES, {"columns": ("sale",)}, ['unknown column "sale"; did you mean "sales"?']),
         (SALES, {"time": "weak"}, ["line 1", 'did you mean "week"?']),
-        (SALES, {"columns": ("shop",)}, ["line 2, column \"shop\": 'north' is no number"]),
+        (SALES, {"columns": ("shop",)}, ["line 2, column \"shop\": 'north' is not a number"]),
         (SALES, {"delimiter": ";"}, ["line 1: there is one column", 'set `delimiter: ","`']),
         ("a\n1\n2\n", {}, ["2 values; a series has at least 3"]),
         ("", {}, ["no row"]),
         ("a,b\n1,2\n3\n", {}, ["line 3: 1 cells, but the first line has 2"]),
         ("a,a\n1,2\n3,4\n5,6\n", {}, ['two columns are called "a"']),
         ("a\n1\n\n2\n3\n", {}, ["line 3: an empty line"]),
-        ('a\n"1\n2\n3\n', {}, ["no CSV"]),
+        ('a\n"1\n2\n3\n', {}, ["line 4: this is not CSV"]),
         ("t,a\n1,5\n1,6\n2,7\n", {"time": "t"}, ['line 3, column "t"', "line 2 too"]),
         ("t,a\n1,5\n3,6\n2,7\n", {"time": "t"}, ['line 4, column "t"', "sort the rows"]),
-        ("t,a\n2020-02,5\n2020-13,6\n2021,7\n", {"time": "t"}, ["line 3", "'2020-13' is no time"]),
+        (
+            "t,a\n2020-02,5\n2020-13,6\n2021,7\n",
+            {"time": "t"},
+            ["line 3", "'2020-13' is not a time"],
+        ),
         ("t,a\n31/12/2020,5\n1/1/21,6\n2/1/21,7\n", {"time": "t"}, ["line 2", "2001-12-31"]),
-        ("t,a\nnow,5\ntoday,6\n2021,7\n", {"time": "t"}, ["'now' is no time"]),
+        ("t,a\nnow,5\ntoday,6\n2021,7\n", {"time": "t"}, ["'now' is not a time"]),
         (
             "a\n1\n1\n1\n",
             {"scaling": "z-score"},
             ['column "a": it is constant', "set `scaling: none`"],
         ),
-        ("a\n?\n?\n?\n", {"gaps": "interpolate"}, ['column "a": no number, only gaps']),
+        ("a\n?\n?\n?\n", {"gaps": "interpolate"}, ['column "a" has only gaps']),
         ("a\n1\n2\n3\n", {"annotations": {"x": (3,)}}, ["annotator x has position 3", "1 to 2"]),
         ("a\n1\n2\n3\n", {"annotations": {"x": (0,)}}, ["annotator x has position 0"]),
     ],
@@ -148,11 +152,11 @@ def test_each_mistake_of_a_csv_is_reported_with_its_place(csv, text, settings, w
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "line 1, column 2: no JSON"),
+        ("{", "line 1, column 2: this is not valid JSON"),
         ("[1, 2]", "no series; the form is"),
         ('{"series": [{"values": [1]}]}', "no series; the form is"),
         ('{"series": [{"label": "a", "raw": [1, null, 3]}]}', 'value 2, column "a": a gap'),
-        ('{"series": [{"label": "a", "raw": [1, [2], 3]}]}', "[2] is no number"),
+        ('{"series": [{"label": "a", "raw": [1, [2], 3]}]}', "[2] is not a number"),
         ('{"series": [{"raw": [1, 2, 3]}, {"raw": [1, 2]}]}', '"2" has not 3 values'),
         ('{"time": {"raw": [1]}, "series": [{"raw": [1, 2, 3]}]}', '"time" has not 3 values'),
         ("[" * 100_000, "too many brackets"),
@@ -184,7 +188,7 @@ def test_each_mistake_of_annotations_is_reported(csv, tmp_path, marks, words):
 
 def test_another_encoding_is_reported_with_its_line(csv):
     csv.write_bytes("a,b\n1,2\n3,é\n".encode("latin-1"))
-    with pytest.raises(UserError, match=r"sales.csv, line 3: no UTF-8"):
+    with pytest.raises(UserError, match=r"sales.csv, line 3: this is not UTF-8"):
         series_file.build(Settings(path=str(csv)), csv)
 
 

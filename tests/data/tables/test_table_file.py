@@ -109,7 +109,7 @@ def test_columns_of_texts_are_left_out_with_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("b", "'b' is no number; leave the column out"),
+        ("b", "'b' is not a number. Write a number, or leave the column out"),
         ('"2,5"', "'2,5' has a decimal comma; write 2.5"),
         ("", "the value is missing"),
     ],
@@ -245,7 +245,10 @@ def test_a_task_too_small_to_hold_rows_out_is_reported(tmp_path: Path) -> None:
         ({"columns": ("xx",)}, 'line 1: unknown column "xx"; did you mean "x"?'),
         ({"columns": ("x", "y")}, 'column "y" is named by target and columns; let one name it'),
         ({"columns": ("x", "x")}, 'column "x" is named by columns and columns'),
-        ({"columns": ("what",)}, "line 2, column \"what\": 'b' is no number; leave the column out"),
+        (
+            {"columns": ("what",)},
+            "line 2, column \"what\": 'b' is not a number. Write a number, or leave the column out",
+        ),
         ({"target": "z"}, 'the target, column "z", has the value 5 in all rows'),
         ({"target": "z", "kind": "classes"}, "column \"z\", has one class only, '5'"),
         (

@@ -59,8 +59,8 @@ def test_numbers_are_those_that_python_reads_and_the_bytes_are_the_same_twice(tm
         ("a,b\n1,inf\n", 'line 2, column "b": the number is infinite'),
         ("a,b\n1,2\n-1e308,2\n", 'line 3, column "a": -1e+308 is beyond 1e+100'),
         ("a,b\n1,5e-324\n", 'column "b": 4.94066e-324 is beyond 1e+100 or nearer to 0 than 1e-100'),
-        ("a,b\n1,two\n", "line 2, column \"b\": 'two' is no number"),
-        ("a,b\n1,1_000\n", "line 2, column \"b\": '1_000' is no number"),
+        ("a,b\n1,two\n", "line 2, column \"b\": 'two' is not a number"),
+        ("a,b\n1,1_000\n", "line 2, column \"b\": '1_000' is not a number"),
         ('a,b\n1,"2,5"\n', "line 2, column \"b\": '2,5' has a decimal comma; write 2.5"),
         ("a,b\n1,2,5\n", "line 2: it has 3 values, but the first line names 2 columns; a decimal"),
         ("a,b\n1,2\n3\n", "line 3: it has 1 values, but the first line names 2 columns"),
@@ -72,9 +72,9 @@ def test_numbers_are_those_that_python_reads_and_the_bytes_are_the_same_twice(tm
         ("", "line 1: it is empty"),
         ("\n\n", "line 1: it is empty"),
         ("a,b\n", "line 1: there is no row below"),
-        ('a,b\n1,"2\n', "it is no CSV (unexpected end of data)"),
-        ("a,b\n1,2\nü,3\n".encode("latin1"), "line 3: it is no UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "line 1: it is no UTF-8"),
+        ('a,b\n1,"2\n', "it is not CSV (unexpected end of data)"),
+        ("a,b\n1,2\nü,3\n".encode("latin1"), "line 3: it is not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "line 1: it is not UTF-8"),
     ],
 )
 def test_each_mistake_is_one_error_with_its_place(tmp_path: Path, text, words: str) -> None:

@@ -102,9 +102,9 @@ def test_texts_of_any_encoding(encoding, tmp_path):
         ({"late_1980.txt": "peace"}, {}, "speeches has no document in the period of 1 years"),
         ({}, {"first_year": 1990}, "speeches has no document from 1990 to 1973, but from 1970 to"),
         ({}, {"ending": ".doc"}, "no file whose name ends in .doc, but 40 others, such as"),
-        ({}, {"date": "("}, "Setting date: '(' is no regular expression"),
+        ({}, {"date": "("}, "Setting date: '(' is not a regular expression"),
         ({}, {"date": "_25_"}, "has 0 groups, but must have one"),
-        ({}, {"date": "([A-Z]+)_"}, "finds 'AKX', which is no year"),
+        ({}, {"date": "([A-Z]+)_"}, "finds 'AKX', which is not a year"),
         ({}, {"encoding": "latin"}, None),
         ({}, {"encoding": "klingon"}, "there is no encoding of text 'klingon'"),
         ({}, {"encoding": "rot13"}, "there is no encoding of text 'rot13'"),
@@ -121,9 +121,9 @@ def test_wrong_names_and_settings_are_refused_at_a_look(folder, files, others, m
 @pytest.mark.parametrize(
     ("content", "others", "message"),
     [
-        (b"peace\nand\ncaf\xe9", {}, "line 3: it is no utf-8"),
-        (b"\xff\xfep\0e\0", {}, "line 1: it is no utf-8 (invalid start byte). Set encoding to"),
-        (b"peace\n\x89PNG\0\1", {"encoding": "latin-1"}, "line 2: it is no latin-1"),
+        (b"peace\nand\ncaf\xe9", {}, "line 3: it is not utf-8"),
+        (b"\xff\xfep\0e\0", {}, "line 1: it is not utf-8 (invalid start byte). Set encoding to"),
+        (b"peace\n\x89PNG\0\1", {"encoding": "latin-1"}, "line 2: it is not latin-1"),
         (b" \r\n\t", {}, "has nothing but spaces"),
     ],
 )

@@ -199,7 +199,7 @@ def test_settings_that_exclude_each_other_are_refused():
     for settings, said in (
         ({"detector": "ddm", "signal": "score"}, "set signal: error"),
         ({"detector": "adwin", "delta": 0.1}, "delta is a setting of page-hinkley"),
-        ({"detector": "ddm", "direction": "up"}, "direction is no setting of ddm"),
+        ({"detector": "ddm", "direction": "up"}, "direction is not a setting of ddm"),
     ):
         (reason,) = detect.unsupported(detect.Settings(**settings))
         assert said in reason

@@ -113,5 +113,5 @@ def test_rows_held_back_are_the_seeds_own_and_not_learnt_from():
 
 
 def test_a_share_that_is_no_row_is_refused():
-    with pytest.raises(LearnerError, match="is no row, or all; set held_back"):
+    with pytest.raises(LearnerError, match="is less than one, or all; set held_back"):
         hold_back(batch(), 0.05, KEY)

@@ -59,7 +59,7 @@ def _variables(path: Path) -> dict[str, np.ndarray]:
     try:
         content = scipy.io.loadmat(path, variable_names=["X", "y"])
     except BROKEN as error:
-        raise raw_files.wrong(path, f"it is no sound MATLAB file ({error})") from None
+        raise raw_files.wrong(path, f"it is not a sound MATLAB file ({error})") from None
     if lacking := {"X", "y"} - set(content):
         raise raw_files.wrong(path, f"it has no {' and no '.join(sorted(lacking))}")
     return content

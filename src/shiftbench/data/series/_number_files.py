@@ -25,5 +25,5 @@ def read(
     if values.shape != shape:
         raise raw_files.wrong(path, f"its numbers have the shape {values.shape}, not {shape}")
     if not np.isfinite(values).all():
-        raise raw_files.wrong(path, "it has a gap (a value that is no finite number)")
+        raise raw_files.wrong(path, "it has a gap (a value that is not a finite number)")
     return values

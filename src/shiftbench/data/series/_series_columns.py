@@ -58,7 +58,7 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
     has_names = not any(is_number(cell) for cell in head)
     body = rows[1:] if has_names else rows
     if not body:
-        raise UserError(f"{path}: no row; a series has one row a value")
+        raise UserError(f"{path} has no row; a series has one row for each value")
     below = delimiter.join(body[0][1])
     wrong = csv_words.one_column(head, delimiter, below) or csv_words.nameless(head)
     if has_names and wrong:
@@ -91,7 +91,9 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             else:
                 empty = empty or reader.line_num
     except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: no CSV ({error})") from None
+        raise UserError(
+            f"{path}, line {reader.line_num}: this is not CSV ({error}); correct it"
+        ) from None
 
 
 def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
@@ -100,14 +102,15 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
     series = content.get("series") if isinstance(content, dict) else None
     if not isinstance(series, list) or not series or not all(map(_is_series, series)):
         raise UserError(
-            f'{path}: no series; the form is {{"series": [{{"label": "NAME", "raw": [1.5, ...]}}]}}'
+            f'{path} has no series; the form is {{"series": [{{"label": "NAME", "raw":'
+            " [1.5, ...]}]}"
         )
     of_time = content.get("time")
     if not isinstance(of_time, dict | None):
         raise UserError(f'{path}: time is {of_time!r:.40}; its form is {{"raw": [...]}}')
     labels = of_time.get("raw") if isinstance(of_time, dict) else None
     if time and labels is None:
-        raise UserError(f'{path}: no labels of time; they are in {{"time": {{"raw": [...]}}}}')
+        raise UserError(f'{path} has no labels of time; they are in {{"time": {{"raw": [...]}}}}')
     time = (time or TIME) if labels is not None else ""
     columns = [
         Column(str(entry.get("label", number)), entry["raw"])
@@ -130,9 +133,13 @@ def parsed(path: Path) -> Any:
         return json.loads(_text(path))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UserError(f"{path}, {place}: no JSON ({error.msg})") from None
+        raise UserError(
+            f"{path}, {place}: this is not valid JSON ({error.msg}); correct it"
+        ) from None
     except RecursionError:
-        raise UserError(f"{path}: no JSON (too many brackets inside brackets)") from None
+        raise UserError(
+            f"{path} is not valid JSON (too many brackets inside brackets); correct it"
+        ) from None
     except ValueError:  # of Python, which limits the digits of a whole number
         raise UserError(f"{path}: a number of thousands of digits; correct it") from None
 
@@ -144,7 +151,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise UserError(
-            f"{path}, line {line}: no UTF-8 ({error.reason}); save it as UTF-8"
+            f"{path}, line {line}: this is not UTF-8 ({error.reason}); save the file as UTF-8"
         ) from None
 
 

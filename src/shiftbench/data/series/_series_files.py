@@ -147,7 +147,7 @@ def _without_numbers(path: Path, columns: Collection[Column]) -> UserError:
 
     column = min(columns, key=order)
     row = first(column)
-    reason = f"{column.cells[row]!r:.80} is no number; write numbers such as 1000.5"
+    reason = f"{column.cells[row]!r:.80} is not a number; write numbers such as 1000.5"
     return UserError(f"{column.place(path, row)}: {reason}")
 
 
@@ -159,7 +159,7 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
             numbers[row] = float(content)
         elif not _is_gap(content):
             where = column.place(path, row)
-            raise UserError(f"{where}: {_no_number(content)}")
+            raise UserError(f"{where}: {_not_a_number(content)}")
         elif gaps == "refuse":
             where = column.place(path, row)
             raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")
@@ -175,7 +175,7 @@ def _interpolated(path: Path, name: str, numbers: np.ndarray) -> np.ndarray:
     """Fill gaps on the line between their neighbours; at an end, with the nearest number."""
     present = np.flatnonzero(~np.isnan(numbers))
     if not len(present):
-        raise UserError(f'{path}, column "{name}": no number, only gaps; choose other `columns`')
+        raise UserError(f'{path}, column "{name}" has only gaps; choose other `columns`')
     return np.interp(np.arange(len(numbers)), present, numbers[present])
 
 
@@ -201,10 +201,10 @@ def _has_texts_alone(cells: Sequence[Any]) -> bool:
     return with_text
 
 
-def _no_number(content: Any) -> str:
-    """Say that a cell is no number, and what to do."""
+def _not_a_number(content: Any) -> str:
+    """Say that a cell is not a number, and what to do."""
     if _has_decimal_comma(content):
-        return f"{content!r:.80} is no number; write a decimal point"
+        return f"{content!r:.80} is not a number; write a decimal point"
     try:
         finite = math.isfinite(float(content))
     except (TypeError, ValueError):
@@ -212,5 +212,5 @@ def _no_number(content: Any) -> str:
     except OverflowError:  # a whole number of a JSON file
         finite = False
     if not finite:
-        return f"{content!r:.80} is no finite number; correct it"
-    return csv_words.no_number(content)
+        return f"{content!r:.80} is not a finite number; correct it"
+    return csv_words.not_a_number(content)

@@ -69,7 +69,7 @@ def read(
 ) -> Rows:
     """Read some columns as numbers, others as words.
 
-    UserError, with file, line and column, for a missing value, a value that is no number, a row
+    UserError, with file, line and column, for a missing value, a value that is not a number, a row
     that is longer or shorter than the header, and a table without rows.
     """
     names = header(path, delimiter)
@@ -87,9 +87,9 @@ def read(
         try:
             values.extend(map(float, row))
         except ValueError:
-            raise _no_number(path, place, numbers, row) from None
+            raise _not_a_number(path, place, numbers, row) from None
         if "_" in "".join(row):  # Python accepts it in a number
-            raise _no_number(path, place, numbers, row)
+            raise _not_a_number(path, place, numbers, row)
         for column, name in word_columns:
             texts[name].append(fields[column].strip())
             if texts[name][-1].lower() in MISSING:
@@ -168,7 +168,7 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             if fields:
                 yield rows.line_num, fields
     except csv.Error as error:
-        raise wrong(path, max(rows.line_num, 1), f"it is no CSV ({error})") from None
+        raise wrong(path, max(rows.line_num, 1), f"it is not CSV ({error})") from None
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(file, 1):
                 yield (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).decode()
     except UnicodeDecodeError as error:
-        text = f"it is no UTF-8 ({error.reason}); save it with that encoding"
+        text = f"it is not UTF-8 ({error.reason}); save it with that encoding"
         raise wrong(path, number, text) from None
     except BROKEN as error:
         raise wrong(path, number + 1, f"it breaks off or is damaged ({error})") from None
@@ -196,15 +196,17 @@ def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
             " shiftbench, or save the table as CSV"
         ) from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: it is no Parquet file ({error})") from None
+        raise UserError(f"{path}: it is not a Parquet file ({error})") from None
     yield 1, [str(name) for name in table]
     filled = table.astype(object).where(table.notna(), "")
     for place, row in enumerate(filled.itertuples(index=False), 1):
         yield place, [str(value) for value in row]
 
 
-def _no_number(path: Path, place: int, columns: Sequence[str], values: Sequence[str]) -> UserError:
-    """Return the error for the first of these values that is no number."""
+def _not_a_number(
+    path: Path, place: int, columns: Sequence[str], values: Sequence[str]
+) -> UserError:
+    """Return the error for the first of these values that is not a number."""
     column, text = next(
         pair for pair in zip(columns, values, strict=True) if not is_number(pair[1])
     )
@@ -213,7 +215,7 @@ def _no_number(path: Path, place: int, columns: Sequence[str], values: Sequence[
     elif csv_words.DECIMAL_COMMA.fullmatch(text):
         reason = f"{text!r:.80} has a decimal comma; write {text.strip().replace(',', '.'):.80}"
     else:
-        reason = csv_words.no_number(text)
+        reason = csv_words.not_a_number(text)
     return wrong(path, place, reason, column)
 
 

@@ -32,10 +32,10 @@ def decoded(
         text = content.removeprefix(b"\xef\xbb\xbf").decode(encoding)
     except UnicodeDecodeError as error:
         line += content.count(b"\n", 0, error.start)
-        raise wrong(place, f"it is no {encoding} ({error.reason})", line) from None
+        raise wrong(place, f"it is not {encoding} ({error.reason})", line) from None
     if "\0" in text:
         line += text[: text.index("\0")].count("\n")
-        raise wrong(place, f"it is no {encoding}", line)
+        raise wrong(place, f"it is not {encoding}", line)
     return text
 
 

@@ -45,7 +45,7 @@ def _pattern(date: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(date)
     except re.error as error:
-        raise UserError(f"Setting date: {date!r} is no regular expression ({error}).") from None
+        raise UserError(f"Setting date: {date!r} is not a regular expression ({error}).") from None
     if pattern.groups != 1:
         raise UserError(
             f"Setting date: {date!r} has {pattern.groups} groups, but must have one, the year, as"
@@ -88,7 +88,7 @@ def _year(dated: re.Pattern[str], name: Path, folder: Path) -> int:
             )
         if years and not years[0].isdecimal():
             raise UserError(
-                f"{folder / name}: date {dated.pattern!r} finds {years[0]!r}, which is no year."
+                f"{folder / name}: date {dated.pattern!r} finds {years[0]!r}, which is not a year."
                 " Its group must be the year alone."
             )
         if years:
@@ -127,5 +127,5 @@ def _text(file: Path, encoding: str) -> str:
 def _wrong(place: str, reason: str, line: int) -> UserError:
     return UserError(
         f"{place}, line {line}: {reason}. Set encoding to that of the texts, such as latin-1,"
-        " cp1252 or utf-16; if it is no text, take it out."
+        " cp1252 or utf-16; if it is not text, take it out."
     )

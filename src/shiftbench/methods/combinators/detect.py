@@ -124,7 +124,7 @@ def unsupported(settings: Settings) -> Iterator[str]:
     if settings.detector != "page-hinkley" and settings.delta != DELTA:
         yield f"delta is a setting of page-hinkley, not of {settings.detector}; leave it out"
     if settings.detector in ("ddm", "kswin", "jumper") and settings.direction != "both":
-        yield f"direction is no setting of {settings.detector}; leave it out"
+        yield f"direction is not a setting of {settings.detector}; leave it out"
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:

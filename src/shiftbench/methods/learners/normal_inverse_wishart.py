@@ -89,7 +89,7 @@ def _broadened(compiled: CompiledRows, state: State, broadening: Broadening) -> 
     if broadening.kind == "diffuse":
         raise LearnerError(
             "a normal-inverse-Wishart posterior cannot be widened by `diffuse`, after which the"
-            " covariance of its mean is no multiple of that of the noise; set broadening to"
+            " covariance of its mean is not a multiple of that of the noise; set broadening to"
             " geometric, ou, temper or temper-prior"
         )
     after, refused = rows.broaden(compiled, state, broadening)

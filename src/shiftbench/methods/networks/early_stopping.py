@@ -56,8 +56,8 @@ def hold_back(batch: Batch, share: float, seeds: np.ndarray) -> tuple[Batch, Bat
     counts = np.floor(share * batch.mask.sum(axis=1) + 1e-6).astype(int)
     if (counts < 1).any() or (counts >= batch.mask.sum(axis=1)).any():
         raise LearnerError(
-            f"early stopping: {share:g} of a task's {int(batch.mask[0].sum())} rows is no row, or"
-            " all; set held_back to another share, or to 0 for no early stopping"
+            f"early stopping: {share:g} of a task's {int(batch.mask[0].sum())} rows is less"
+            " than one, or all; set held_back to another share, or to 0 for no early stopping"
         )
     keys = seeding.fold_each(seeds, "held-back")
     index = np.zeros((len(keys), counts.max()), int)

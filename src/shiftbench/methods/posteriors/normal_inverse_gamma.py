@@ -166,7 +166,7 @@ def broaden(
     if broadening.kind == "diffuse":
         raise LearnerError(
             "a normal-inverse-gamma posterior cannot be widened by `diffuse`, after which its"
-            " covariance is no multiple of the noise variance; set broadening to geometric, ou,"
+            " covariance is not a multiple of the noise variance; set broadening to geometric, ou,"
             " temper or temper-prior"
         )
     beta, k = broadening.beta, 1 + mean.shape[-1] / 2
