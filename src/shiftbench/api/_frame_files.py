@@ -14,7 +14,7 @@ from shiftbench.config.base_model import Name
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
-from shiftbench.data import times
+from shiftbench.data import csv_files, times
 from shiftbench.runtime import cached_jobs
 
 if TYPE_CHECKING:
@@ -86,20 +86,12 @@ def _refuse_names(name: str, table: pd.DataFrame) -> None:
     if table.columns.nlevels > 1:
         raise UserError("the columns have several levels; join them to one name each")
     refuse_doubled("columns", table.columns)
-    numbers = [str(one) for one in table.columns if _is_number(str(one))]
+    numbers = [str(one) for one in table.columns if csv_files.is_number(str(one))]
     if numbers:
         raise UserError(
             f"columns named by numbers: {listed(numbers)}; give them names with letters, such as"
             ' frame.rename(columns=lambda name: f"x{name}")'
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _with_time(table: pd.DataFrame, time: str | None) -> pd.DataFrame:

@@ -5,7 +5,6 @@ Numbers that are all dates of eight digits, such as 20011231, are dates.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.csv_files import is_number
 
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 EIGHT_DIGITS = re.compile(r"([12]\d{3})(\d\d)(\d\d)", re.ASCII)
@@ -59,16 +59,6 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
 def is_date(text: str) -> bool:
     """Return whether a text has the form of a date."""
     return DATE.fullmatch(text) is not None
-
-
-def is_number(content: Any) -> bool:
-    """Return whether this is a finite number, or the text of one."""
-    if isinstance(content, bool) or not isinstance(content, str | int | float):
-        return False
-    try:
-        return math.isfinite(float(content)) and "_" not in str(content)
-    except (ValueError, OverflowError):
-        return False
 
 
 def _of_eight_digits(cells: Sequence[Any]) -> list[str]:

@@ -72,9 +72,9 @@ def test_numbers_are_those_that_python_reads_and_the_bytes_are_the_same_twice(tm
         ("", "line 1: it is empty"),
         ("\n\n", "line 1: it is empty"),
         ("a,b\n", "line 1: there is no row below"),
-        ('a,b\n1,"2\n', "it is not CSV (unexpected end of data)"),
-        ("a,b\n1,2\nü,3\n".encode("latin1"), "line 3: it is not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "line 1: it is not UTF-8"),
+        ('a,b\n1,"2\n', "this is not CSV (unexpected end of data)"),
+        ("a,b\n1,2\nü,3\n".encode("latin1"), "line 3: this is not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "line 1: this is not UTF-8"),
     ],
 )
 def test_each_mistake_is_one_error_with_its_place(tmp_path: Path, text, words: str) -> None:
@@ -98,7 +98,7 @@ def test_columns_that_are_not_asked_for_may_hold_anything(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("kind", "content"), [(".gz", b"\x1f\x8b\x08"), (".xz", b"no xz")])
 def test_a_damaged_file_is_reported(tmp_path: Path, kind: str, content: bytes) -> None:
-    with pytest.raises(UserError, match="line 1: it breaks off or is damaged"):
+    with pytest.raises(UserError, match="line 1: the file breaks off or is damaged"):
         _user_table.header(written(tmp_path, content, f"table.csv{kind}"))
 
 

@@ -7,17 +7,15 @@ JSON: {"series": [{"label": ..., "raw": [values]}, ...]}, with labels of time in
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
-from shiftbench.data import csv_words
-from shiftbench.data.times import is_number
+from shiftbench.data import csv_files, csv_words
+from shiftbench.data.csv_files import is_number
 
 TIME = "time"
 """Name of the labels of time in a JSON file."""
@@ -40,20 +38,20 @@ class Column(NamedTuple):
 
 
 def read(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
-    """Return name, column of time and columns of a file: .json, or else CSV.
+    """Return name, column of time and columns of a file: .json, or else CSV; plain, .gz or .xz.
 
     time is empty for none, or the labels of a JSON file. UserError, with file and line, if the file
     is wrong, or has no row.
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder; name one file, a CSV or a JSON")
-    form = _json if path.suffix.lower() == ".json" else _csv
+    form = _json if csv_files.unpacked(path).suffix.lower() == ".json" else _csv
     return form(path, time, delimiter)
 
 
 def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
     """Return name, column of time and columns of a CSV file."""
-    rows = list(_rows(path, delimiter))
+    rows = list(csv_files.rows(path, delimiter))
     head = [cell.strip() for cell in rows[0][1]] if rows else []
     has_names = not any(is_number(cell) for cell in head)
     body = rows[1:] if has_names else rows
@@ -75,25 +73,7 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
         Column(name, [cells[number].strip() for _, cells in body], lines)
         for number, name in enumerate(names)
     ]
-    return path.stem, time, columns
-
-
-def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file with their lines. UserError for an empty line between rows."""
-    empty = 0
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if cells and empty:
-                raise UserError(f"{path}, line {empty}: an empty line; remove it")
-            if cells:
-                yield reader.line_num, cells
-            else:
-                empty = empty or reader.line_num
-    except csv.Error as error:
-        raise UserError(
-            f"{path}, line {reader.line_num}: this is not CSV ({error}); correct it"
-        ) from None
+    return csv_files.unpacked(path).stem, time, columns
 
 
 def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
@@ -124,13 +104,13 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
             raise UserError(
                 f'{path}: "{column.name}" has not {length} values, as the first series has'
             )
-    return str(content.get("name", path.stem)), time, columns
+    return str(content.get("name", csv_files.unpacked(path).stem)), time, columns
 
 
 def parsed(path: Path) -> Any:
     """Return the content of a JSON file. UserError, with the line, if it is not JSON."""
     try:
-        return json.loads(_text(path))
+        return json.loads("".join(csv_files.lines(path)))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UserError(
@@ -142,17 +122,6 @@ def parsed(path: Path) -> Any:
         ) from None
     except ValueError:  # of Python, which limits the digits of a whole number
         raise UserError(f"{path}: a number of thousands of digits; correct it") from None
-
-
-def _text(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = 1 + content.count(b"\n", 0, error.start)
-        raise UserError(
-            f"{path}, line {line}: this is not UTF-8 ({error.reason}); save the file as UTF-8"
-        ) from None
 
 
 def _is_series(content: Any) -> bool:

@@ -17,12 +17,10 @@ import numpy as np
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
 from shiftbench.data import csv_words, number_range, times
+from shiftbench.data.csv_files import is_missing, is_number
 from shiftbench.data.series import _series_columns
 from shiftbench.data.series._series_columns import Column
-from shiftbench.data.times import is_number
 
-GAPS = ("", "na", "n/a", "nan", "null", "none", "?")
-"""Texts that stand for a missing value, in small letters."""
 FEWEST = 3
 """Number of values of the shortest series."""
 
@@ -47,7 +45,7 @@ def read(path: Path, columns: Sequence[str], time: str, delimiter: str, gaps: st
 
     Parameters
     ----------
-    path : a .json file, or else CSV
+    path : a .json file, or else CSV; plain, .gz or .xz
     columns : names of the columns
     time : the column of time; empty for none, or the labels of a JSON file
     delimiter : separator of the cells of a CSV file
@@ -139,7 +137,7 @@ def _without_numbers(path: Path, columns: Collection[Column]) -> UserError:
     """Return the error for columns of texts alone: it quotes the first, if possible no date."""
 
     def first(column: Column) -> int:
-        return next(row for row, cell in enumerate(column.cells) if not _is_gap(cell))
+        return next(row for row, cell in enumerate(column.cells) if not is_missing(cell))
 
     def order(column: Column) -> tuple[bool, int]:
         row = first(column)
@@ -157,7 +155,7 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
     for row, content in enumerate(column.cells):
         if is_number(content):
             numbers[row] = float(content)
-        elif not _is_gap(content):
+        elif not is_missing(content):
             where = column.place(path, row)
             raise UserError(f"{where}: {_not_a_number(content)}")
         elif gaps == "refuse":
@@ -183,10 +181,6 @@ def _is_positions(content: Any) -> bool:
     return isinstance(content, list) and all(type(point) is int for point in content)
 
 
-def _is_gap(content: Any) -> bool:
-    return content is None or (isinstance(content, str) and content.lower() in GAPS)
-
-
 def _has_decimal_comma(content: Any) -> bool:
     return isinstance(content, str) and csv_words.DECIMAL_COMMA.fullmatch(content) is not None
 
@@ -197,7 +191,7 @@ def _has_texts_alone(cells: Sequence[Any]) -> bool:
     for cell in cells:
         if is_number(cell) or _has_decimal_comma(cell):
             return False
-        with_text = with_text or not _is_gap(cell)
+        with_text = with_text or not is_missing(cell)
     return with_text
 
 

@@ -55,7 +55,8 @@ NEAR = 1
 @dataclass(frozen=True)
 class Settings:
     path: str = ""
-    """Your file, relative to the folder of the config: .json, or else CSV in UTF-8."""
+    """Your file, relative to the folder of the config: .json, or else CSV in UTF-8; plain, .gz or
+    .xz."""
     dataset: Literal[
         "",
         "aeon-electric-devices",

@@ -6,25 +6,19 @@ dependency. Numbers have decimal points, and no value may be missing.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import lzma
-import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shiftbench.core import suggestions
 from shiftbench.core.errors import UserError
-from shiftbench.data import csv_words, number_range
+from shiftbench.data import csv_files, csv_words, number_range
+from shiftbench.data.csv_files import is_missing, is_number
 
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 PARQUET = (".parquet", ".pq")
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 
 
 class Rows(NamedTuple):
@@ -92,7 +86,7 @@ def read(
             raise _not_a_number(path, place, numbers, row)
         for column, name in word_columns:
             texts[name].append(fields[column].strip())
-            if texts[name][-1].lower() in MISSING:
+            if is_missing(texts[name][-1]):
                 raise wrong(path, place, _missing(fields[column]), name)
         places.append(place)
     if not places:
@@ -122,22 +116,13 @@ def without_numbers(path: Path, columns: Sequence[str], delimiter: str = ",") ->
             break
         for name, column in list(candidates.items()):
             text = fields[column].strip()
-            if text.lower() in MISSING:
+            if is_missing(text):
                 continue
             if is_number(text) or csv_words.DECIMAL_COMMA.fullmatch(text):
                 del candidates[name]
             else:
                 with_text.add(name)
     return [name for name in candidates if name in with_text]
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number with a decimal point, NaN or infinity."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
 
 
 def wrong(path: Path, row: int, reason: str, column: str = "") -> UserError:
@@ -162,26 +147,7 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     if path.suffix in PARQUET:
         yield from _parquet(path)
         return
-    rows = csv.reader(_lines(path), delimiter=delimiter, strict=True)
-    try:
-        for fields in rows:
-            if fields:
-                yield rows.line_num, fields
-    except csv.Error as error:
-        raise wrong(path, max(rows.line_num, 1), f"it is not CSV ({error})") from None
-
-
-def _lines(path: Path) -> Iterator[str]:
-    number = 0
-    try:
-        with OPENERS.get(path.suffix, open)(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                yield (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).decode()
-    except UnicodeDecodeError as error:
-        text = f"it is not UTF-8 ({error.reason}); save it with that encoding"
-        raise wrong(path, number, text) from None
-    except BROKEN as error:
-        raise wrong(path, number + 1, f"it breaks off or is damaged ({error})") from None
+    yield from csv_files.rows(path, delimiter)
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -210,7 +176,7 @@ def _not_a_number(
     column, text = next(
         pair for pair in zip(columns, values, strict=True) if not is_number(pair[1])
     )
-    if text.strip().lower() in MISSING:
+    if is_missing(text):
         reason = _missing(text)
     elif csv_words.DECIMAL_COMMA.fullmatch(text):
         reason = f"{text!r:.80} has a decimal comma; write {text.strip().replace(',', '.'):.80}"

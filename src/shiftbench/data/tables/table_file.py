@@ -24,7 +24,7 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data import date_gaps, splits
+from shiftbench.data import csv_files, date_gaps, splits
 from shiftbench.data.tables import _table_tasks, _user_columns, _user_table
 from shiftbench.data.tables._table_tasks import NONE
 
@@ -262,7 +262,7 @@ def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.n
     if the settings want two.
     """
     classes = sorted(set(words))
-    if all(_user_table.is_number(word) for word in classes):
+    if all(csv_files.is_number(word) for word in classes):
         classes.sort(key=float)
     if len(classes) == 1:
         raise _nothing_to_learn(settings, path, f"has one class only, {classes[0]!r}")
