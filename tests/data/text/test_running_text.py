@@ -170,8 +170,8 @@ def refused(settings: Settings, raw: Path, tmp_path: Path, monkeypatch) -> str:
     ("name", "content", "parts"),
     [
         ("USA_25.txt", "peace", ("USA_25.txt", "line 1", "no date")),
-        ("USA_25_1970.txt", b"peace\nand\nwar \xe9", ("USA_25_1970.txt", "line 3", "no utf-8")),
-        ("USA_25_1970.txt", b"peace\np\0e\0", ("USA_25_1970.txt", "line 2", "no utf-8")),
+        ("USA_25_1970.txt", b"peace\nand\nwar \xe9", ("USA_25_1970.txt", "line 3", "not utf-8")),
+        ("USA_25_1970.txt", b"peace\np\0e\0", ("USA_25_1970.txt", "line 2", "not utf-8")),
         ("USA_25_1979.txt", "peace", ("1974", "no document", "period_years")),
         ("USA_25_1974.txt", "radio", ("1974", "empty", "period_years")),
     ],

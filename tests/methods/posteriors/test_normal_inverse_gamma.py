@@ -180,5 +180,7 @@ def test_a_power_without_an_integral_is_refused_with_what_it_needs():
     assert normal_inverse_gamma.broaden(*q, Broadening("geometric", 0.5), prior)[0][0] == 1.0
     with pytest.raises(LearnerError, match=r"a = 1 has no power 0.5 .* needs a > 2; set"):
         normal_inverse_gamma.broaden(*q, Broadening("temper", 0.5), prior)
-    with pytest.raises(LearnerError, match="no multiple of the noise variance; set broadening"):
+    with pytest.raises(
+        LearnerError, match="is not a multiple of the noise variance; set broadening"
+    ):
         normal_inverse_gamma.broaden(*q, Broadening("diffuse", variance=1.0), prior)
