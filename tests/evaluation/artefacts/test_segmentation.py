@@ -11,7 +11,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import series
-from shiftbench.evaluation.artefacts import segmentation
+from shiftbench.evaluation.artefacts import _change_lines, segmentation
 from shiftbench.evaluation.running import build_run, run_store
 from shiftbench.evaluation.running.cost import Meter
 from shiftbench.evaluation.running.harness import advance, start
@@ -95,6 +95,17 @@ def test_the_title_counts_the_changes(study, nile):
     without = nile.assign(shift=np.logical_and(nile["shift"], False))
     changed = dataclasses.replace(study, streams={"nile": without})
     assert "there is" not in segmentation.caption(changed)
+
+
+def test_of_many_numbers_of_changes_the_title_has_the_ends(study, monkeypatch):
+    numbers = {"standard": 4, "robust": 16, "a": 9, "b": 46, "c": 16}
+    changes = {name: [np.arange(number)] for name, number in numbers.items()}
+    monkeypatch.setattr(_change_lines, "found", lambda study, stream, name: changes[name])
+    said = _change_lines.counts(study, "nile", list(numbers))
+    assert said == "nile: 5 methods infer from 4 (standard) to 46 (b) changes"
+    assert _change_lines.counts(study, "nile", ["robust", "c", "a"]).startswith(
+        "nile: robust and c"
+    )
 
 
 def test_an_event_is_a_line_with_its_words(nile, runs):
