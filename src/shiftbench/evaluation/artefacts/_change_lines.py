@@ -12,6 +12,8 @@ from shiftbench.evaluation.artefacts import _best, _detectors, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
+MOST_NUMBERS = 3
+"""The most different numbers of changes that a sentence lists."""
 FAINT = 0.3
 """Opacity of the mark of one annotator; marks of several add up."""
 
@@ -34,17 +36,25 @@ def deciding(study: StudyResults, artefact: str) -> list[str]:
 def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1) -> str:
     """Return the number of changes that each learner infers, mean over the first seeds, in words.
 
-    False ones count, too.
+    False ones count, too. Of many different numbers, only the smallest and the largest.
     """
-    inferred: dict[str, list[str]] = {}
+    inferred: dict[float, list[str]] = {}
     for name in learners:
         number = float(np.mean([len(points) for points in found(study, stream, name)[:seeds]]))
-        inferred.setdefault(f"{number:.3g} change{'s' * (number != 1)}", []).append(name)
-    words = [
-        f"{_best.names(study, names)} infer{'s' * (len(names) == 1)} {changes}"
-        for changes, names in inferred.items()
-    ]
-    return f"{_series.short_name(study, stream)}: {'; '.join(words)}"
+        inferred.setdefault(number, []).append(name)
+    if len(inferred) > MOST_NUMBERS:
+        fewest, most = (
+            f"{number:.3g} ({_best.names(study, inferred[number])})"
+            for number in (min(inferred), max(inferred))
+        )
+        said = f"{len(learners)} methods infer from {fewest} to {most} changes"
+    else:
+        said = "; ".join(
+            f"{_best.names(study, names)} infer{'s' * (len(names) == 1)} {number:.3g}"
+            f" change{'s' * (number != 1)}"
+            for number, names in inferred.items()
+        )
+    return f"{_series.short_name(study, stream)}: {said}"
 
 
 def there_are(number: int, kind: str = "") -> str:
