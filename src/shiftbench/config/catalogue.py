@@ -130,7 +130,7 @@ def study_method(composition: Composition, study: str, name: str, meanings: bool
     refuse_unknown("study", study, composition.data["studies"])
     methods = composition.data["studies"][study]["methods"]
     method_labels.refuse_unknown(name, {one: methods[one].get("label", "") for one in methods})
-    entry = composition.library.methods.get(methods[name].get("method"))
+    entry = composition.methods.get(methods[name].get("method"))
     lines = _head(name, methods[name]["label"], entry) if entry else [name]
     lines.append(f"in the study {study}")
     parts = named_by_kind(methods[name]["pipeline"])
