@@ -165,6 +165,23 @@ def test_neighbours_are_compared_by_the_paired_t_test():
     assert (row["resolved"], row["seeds"]) == (True, 4)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ([0.9, 0.8], [0.7, 0.7], ""),
+        ([0.9], [0.7], "one seed"),
+        ([0.9, 0.9, 0.9], [0.7, 0.7, 0.7], "all seeds alike"),
+        ([0.75, 0.5], [0.5, 0.25], "equal differences"),
+        ([0.9, np.nan], [np.nan, 0.7], "no common seed"),
+        ([0.9, 0.8], [0.7, np.nan], "one seed"),
+    ],
+)
+def test_a_comparison_without_a_test_says_why(first, second, reason):
+    row = sb.compare(scores_of(first=first, second=second)).iloc[0]
+    assert row["untested"] == reason
+    assert np.isnan(row["p"]) == bool(reason)
+
+
 def test_a_learner_that_loses_on_all_common_seeds_is_not_significantly_better():
     first = [-1.0, -1.1, -1.05, -1.02, -10.0]
     table = sb.compare(scores_of(first=first, failed=[-2.0, -2.2, -2.05, -2.01, np.nan]))

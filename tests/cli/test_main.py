@@ -328,7 +328,7 @@ def test_list(plan, capsys) -> None:
     assert first == "toy  Two steps"
     assert last == (
         "Show one: shiftbench show NAME --config small.yaml."
-        " Run one: .venv/bin/snakemake NAME --configfile small.yaml"
+        " Run one: shiftbench run small.yaml -- NAME"
     )
 
 

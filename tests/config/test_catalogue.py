@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 import shiftbench as sb
-from shiftbench.cli import main
+from shiftbench.cli import main, parser
 from shiftbench.config import (
     bibliography,
     catalogue,
@@ -191,7 +192,7 @@ def test_a_study_with_what_it_compares_costs_and_needs():
     assert "budget    embedded (in split-images.yaml)\n" in text
     assert re.search(r"methods   finetune, ewc, .*,\n {12}\S.*, joint, hat\n", text)
     assert re.search(r"cost      [\d.]+ core-hours, as published\n", text)
-    run = ".venv/bin/snakemake split-digits --configfile config/embedded.yaml"
+    run = "shiftbench run config/embedded.yaml -- split-digits"
     assert f"run it    {run}\n" in text
     assert "reduced   Digits of 8x8 pixels" in text and "tuning    none" in text
     elsewhere = catalogue.study(made, plan, "nile", Path("nowhere"))
@@ -258,3 +259,11 @@ def test_a_method_says_what_it_needs_beside_the_rows_of_a_task(method, needs):
     assert method_needs.of(LIBRARY.methods[method].data["pipeline"]) == needs
     shown = catalogue.method(LIBRARY, method)
     assert f"  needs {'; '.join(needs) or method_needs.NOTHING}\n" in shown
+
+
+def test_the_command_of_a_study_takes_a_config_with_spaces_in_its_path() -> None:
+    place = Path("my studies/mine.yaml")
+    assert catalogue.command("phd", place) == "shiftbench run 'my studies/mine.yaml' -- phd"
+    words = shlex.split(catalogue.command("phd", place))[1:]
+    options = parser.parsed(words)
+    assert (options.config, options.snakemake) == (place, ["phd"])

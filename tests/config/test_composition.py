@@ -213,6 +213,15 @@ def test_looks_are_the_methods_own_and_all_different(load):
     assert len(set(study.method_styles.values())) == len(study.methods)
 
 
+def test_a_method_without_a_colour_has_one_of_its_own_while_there_is_one(load):
+    about = "label: Mine, cite: [me], summary: An idea., pipeline: [gaussian-mean]"
+    own = f"methods:\n  mine: {{{about}}}\n"
+    names = "[vbs-linear, mine, bocpd-table, static-table]"
+    changes = f"studies:\n  own: {{from: nile, methods: {names}, reference: null}}\n"
+    styles = load(f"from: embedded\n{own}{changes}").studies["own"].method_styles
+    assert [styles[name][0] for name in styles].count(styles["mine"][0]) == 1, styles
+
+
 def test_more_methods_than_looks_share_them(load):
     many = "".join(f"      m{number}: {{from: mean}}\n" for number in range(80))
     text = f"budget: quick\nstudies:\n  step:\n    from: step\n    methods:\n{many}"

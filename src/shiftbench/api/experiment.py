@@ -21,7 +21,7 @@ from shiftbench.config.yaml_lines import Document
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.scoring import neighbours, ranking
+from shiftbench.evaluation.scoring import comparison, neighbours, ranking
 from shiftbench.runtime import cached_jobs
 
 OF_CONFIGS = ("components", "seeds_per_job")
@@ -112,7 +112,9 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
         stream; `resolved`, whether p < 0.05 and the difference is in favour of the first;
         `equivalent`, the posterior probability that they differ by less than 1 % (of fractions:
         1 point); `smallest`, the least difference that these seeds resolve with power 80 %;
-        `seeds`, the number that both have. NaN: one seed, or all differences are equal.
+        `seeds`, the number that both have; `untested`, why there is no p: "one seed", "all seeds
+        alike" (each method has the same score with all), "equal differences", or "no common seed".
+        It is empty where there is one.
 
     Raises
     ------
@@ -146,7 +148,8 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
         peers = values.sel(stream=one).transpose("learner", "seed")
         by_learner = dict(zip(peers["learner"].values.tolist(), peers.values, strict=True))
         for pair in neighbours.pairs(by_learner, chosen):
-            rows.append({"stream": one, **_row(pair)})
+            why = _untested(pair, by_learner[pair.better], by_learner[pair.worse])
+            rows.append({"stream": one, **_row(pair), "untested": why})
     return pd.DataFrame(rows, columns=["stream", *_COLUMNS])
 
 
@@ -170,7 +173,7 @@ def _whole_scores(scores: xr.Dataset) -> xr.Dataset:
 
 _COLUMNS = (
     "learner", "next", "difference", "low", "high", "p", "resolved", "equivalent", "smallest",
-    "seeds",
+    "seeds", "untested",
 )  # fmt: skip
 
 
@@ -180,7 +183,16 @@ def _row(pair: neighbours.Pair) -> dict[str, Any]:
         pair.better, pair.worse, mean, low, high, pair.p, pair.resolved, pair.compared.equivalent,
         pair.compared.smallest, seeds,
     )  # fmt: skip
-    return dict(zip(_COLUMNS, found, strict=True))
+    return dict(zip(_COLUMNS[:-1], found, strict=True))
+
+
+def _untested(pair: neighbours.Pair, *scores: np.ndarray) -> str:
+    """Return why two learners with these scores [seed] are not tested; empty if they are."""
+    if not np.isnan(pair.p):
+        return ""
+    if pair.compared.difference.n < 2:
+        return comparison.ONE_SEED if pair.compared.difference.n else "no common seed"
+    return comparison.untested(scores) or "equal differences"
 
 
 def _streams(given: str | Stream | Sequence[str | Stream]) -> list[Stream]:

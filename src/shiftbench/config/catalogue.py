@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,6 @@ from shiftbench.config.schema import (
     named_by_kind,
 )
 from shiftbench.config.tuning import TRIALS
-from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 
@@ -130,7 +130,7 @@ def study_method(composition: Composition, study: str, name: str, meanings: bool
     refuse_unknown("study", study, composition.data["studies"])
     methods = composition.data["studies"][study]["methods"]
     method_labels.refuse_unknown(name, {one: methods[one].get("label", "") for one in methods})
-    entry = composition.library.methods.get(methods[name].get("method"))
+    entry = composition.methods.get(methods[name].get("method"))
     lines = _head(name, methods[name]["label"], entry) if entry else [name]
     lines.append(f"in the study {study}")
     parts = named_by_kind(methods[name]["pipeline"])
@@ -183,11 +183,8 @@ def study(composition: Composition, config: Config, name: str, published: Path) 
 
 
 def command(study: str, config: Path) -> str:
-    """Return the command that runs one study of a config."""
-    snakemake = (
-        'snakemake -s "$(shiftbench snakefile)"' if checkout.INSTALLED else ".venv/bin/snakemake"
-    )
-    return f"{snakemake} {study} --configfile {config.as_posix()}"
+    """Return the command that runs one study of a config, in a checkout or outside."""
+    return f"shiftbench run {shlex.quote(config.as_posix())} -- {study}"
 
 
 def claims(config: Config) -> dict[str, str]:

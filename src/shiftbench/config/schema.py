@@ -302,16 +302,23 @@ class Study(Model):
 
     @property
     def method_styles(self) -> dict[str, tuple[str, str]]:
-        """Colour and marker of each method: its own, or the next free ones, if there are any."""
+        """Colour and marker of each method: its own, or the next free ones, if there are any.
+
+        A method without a colour gets one that no other has, as long as there is one.
+        """
         markers = get_args(Marker)
         all_styles = [(colour, marker) for marker in markers for colour in get_args(Colour)]
         claimed = {(method.colour, method.marker) for method in self.methods.values()}
+        used = {method.colour for method in self.methods.values()}
         styles: dict[str, tuple[str, str]] = {}
         for name, method in self.methods.items():
             colour = method.colour
             own = [(colour, method.marker)] if colour and method.marker else []
             same_colour = [(colour, marker) for marker in markers] if colour else []
-            others = [style for style in (*same_colour, *all_styles) if style not in claimed]
+            taken = used | {of for of, _ in styles.values()}
+            new_colour = [] if colour else [style for style in all_styles if style[0] not in taken]
+            preferred = (*same_colour, *new_colour, *all_styles)
+            others = [style for style in preferred if style not in claimed]
             free = (style for style in (*own, *others) if style not in styles.values())
             styles[name] = next(free, all_styles[len(styles) % len(all_styles)])
         return styles

@@ -178,6 +178,21 @@ def test_one_seed_has_no_test():
     assert _best.others(STUDY, failed, ["a"]) == "; no other is significantly worse"
 
 
+def test_seeds_that_are_copies_have_no_test():
+    copies = {"a": np.full(3, 2.0), "b": np.array([1, 1, NAN]), "c": FAILED, "joint": BEST}
+    assert _best.others(STUDY, copies, ["a"]) == "; all seeds alike, so no test"
+    below = {"a": np.full(3, 2.0), "b": np.full(3, 3.0)}
+    alike = _best.smallest(STUDY, {"s0": below}, "delay")
+    assert alike == "s0: A has the smallest delay of 2 methods, 2; all seeds alike, so no test"
+    several = _best.smallest(STUDY, {"s0": below, "s1": below}, "delay")
+    assert several == "A has the smallest delay on 2 of 2 streams; all seeds alike, so no test"
+    mixed = _best.smallest(STUDY, {"s0": below, "s1": {"a": 30 - BEST, "b": 30 - CLOSE}}, "delay")
+    assert mixed == (
+        "A has the smallest delay on 2 of 2 streams; on 1 of these, all others are significantly"
+        " worse (on 1, all seeds alike, so no test)"
+    )
+
+
 def losses(*scores):
     """Return losses that are worse by as much as the scores: those of BEST are the smallest."""
     return [50 - values for values in scores]

@@ -24,6 +24,23 @@ def test_failed_seeds_of_either_are_left_out():
     assert found.difference.n == 5
 
 
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        ([A, B], ""),
+        ([A, [0.5] * 5], ""),
+        ([A[:1], B[:1]], "one seed"),
+        ([[0.5] * 5, [0.6] * 4 + [np.nan]], "all seeds alike"),
+        ([[0.1 + 0.2, 0.3], [np.nan] * 2], "all seeds alike"),
+        ([[0.5, np.nan], [0.6, np.nan]], ""),
+        ([[np.inf] * 2, [0.0] * 2], "all seeds alike"),
+        ([], ""),
+    ],
+)
+def test_copies_and_one_seed_are_not_tested(scores, reason):
+    assert comparison.untested(map(np.array, scores)) == reason
+
+
 def test_equivalence_is_the_posterior_of_the_mean_under_the_reference_prior():
     """Compare with draws of the variance from its scaled inverse chi-squared, then of the mean."""
     d, generator = A - B, np.random.default_rng(0)

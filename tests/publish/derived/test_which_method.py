@@ -101,6 +101,16 @@ def test_a_single_seed_separates_nothing_and_is_said(checkout):
     assert [line.tied for line in found.lines] == ["", ""]
 
 
+def test_seeds_with_the_same_scores_separate_nothing_and_it_is_said(checkout):
+    path = checkout / "published/mine/studies/one/scores.csv"
+    rows = pd.read_csv(path)
+    rows["score"] = rows.groupby(["stream", "metric", "learner"])["score"].transform("first")
+    rows.to_csv(path, index=False)
+    found = ranked(checkout)
+    assert "4 seeds, all alike, so no test;" in found.judged
+    assert [line.tied for line in found.lines] == ["", ""]
+
+
 def test_a_line_of_another_form_is_refused(checkout):
     with pytest.raises(UserError, match=r"(?s)situations\.yaml: .*metric"):
         ranked(checkout, "- {situation: New permutations, study: mine/one, measured: accuracy}\n")

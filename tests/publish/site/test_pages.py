@@ -209,7 +209,7 @@ def test_the_reader_finds_vogn_on_permuted_mnist_in_two_clicks(
     assert row.one("td", data_metric="acc").text.startswith(f"{100 * ours['mean']:.2f}")
     assert row.one("td", data_paper="acc").text == "94.00"
     assert row.one("td", class_="runs").text == f"{ours['n']} of {ours['n']} runs"
-    said = ".venv/bin/snakemake permuted-mnist-full --configfile config/cpu.yaml"
+    said = "shiftbench run config/cpu.yaml -- permuted-mnist-full"
     assert page.one("code", id="command").text == said
 
 

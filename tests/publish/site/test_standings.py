@@ -51,3 +51,25 @@ def test_of_equal_learners_of_a_method_the_first_is_shown() -> None:
     study = SimpleNamespace(summary=summary, planned=SimpleNamespace(seeds=2))
     found = matrix._cell(study, ["a", "b"], known)
     assert (found.learner, found.standing) == ("a", (1.5, 2, standings.BEST))
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        (["one"], "(0.5), which is tested against none, since all seeds give the same scores ("),
+        (["one", "two"], "on 2 of 2 streams; nothing is tested, since all seeds give the same sc"),
+        (["one", "drawn"], "on 1 of them, and untested on 1, where all seeds give the same scores"),
+    ],
+)
+def test_a_finding_says_that_seeds_with_the_same_scores_are_not_tested(
+    monkeypatch: pytest.MonkeyPatch, streams: list[str], said: str
+) -> None:
+    drawn = np.array([0.5, 0.52, 0.51])
+    scores = {"a": np.full(3, 0.5), "b": np.full(3, 0.4)}
+    cells = {name: ranking.rank(name, scores, "cover") for name in streams}
+    if "drawn" in streams:
+        cells["drawn"] = ranking.rank("drawn", {"a": drawn, "b": drawn / 2}, "cover")
+    monkeypatch.setattr(standings.numbers, "row_text", lambda *_: "0.5")
+    study = SimpleNamespace(label=str, scores=True, planned=SimpleNamespace(tuning=None))
+    found = standings.finding(study, standings.Standings("cover", cells, []))
+    assert said in found and "not significantly" not in found

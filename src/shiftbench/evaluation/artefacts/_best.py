@@ -68,8 +68,8 @@ def others(study: StudyResults, scores: Scores, best: Sequence[str], lower: bool
     rest = [name for name in means(study, scores) if name not in best]
     if not rest or not best:
         return ""
-    if len(scores[best[0]]) == 1:
-        return "; one seed, so no test"
+    if why := comparison.untested(scores[name] for name in (best[0], *rest)):
+        return f"; {why}, so no test"
     tied = not_worse(scores, best[0], rest, lower)
     if not tied:
         return f"; {'all others are' if len(rest) > 1 else 'the other is'} significantly worse"
@@ -138,14 +138,18 @@ def _alone(
     """
     if len(best) > 1:
         return ""
-    if all(len(of) == 1 for of_stream in scores.values() for of in of_stream.values()):
-        return "; one seed, so no test"
+    compared = {stream: [scores[stream][name] for name in kept[stream]] for stream in kept}
+    reasons = {comparison.untested(of) for of in compared.values() if of}
+    if len(reasons) == 1 and "" not in reasons:
+        return f"; {reasons.pop()}, so no test"
     alone = 0
     for stream, first in firsts.items():
         rest = [name for name in kept[stream] if name != best[0]]
         if rest and first == list(best):
             alone += not not_worse(scores[stream], best[0], rest, lower=True)
-    return f"; on {alone or 'none'} of these, all others are significantly worse"
+    copies = sum(len(of) > 1 and comparison.untested(of) != "" for of in compared.values())
+    note = f" (on {copies}, {comparison.ALIKE}, so no test)" if copies else ""
+    return f"; on {alone or 'none'} of these, all others are significantly worse{note}"
 
 
 def _of_stream(

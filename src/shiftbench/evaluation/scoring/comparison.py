@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,9 @@ from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 ALPHA = 0.05
 POWER = 0.8
 EQUAL = 1e-12
-"""Spread of differences, relative to the scores, below which it is rounding."""
+"""Spread of scores or differences, relative to the scores, below which it is rounding."""
+ONE_SEED, ALIKE = "one seed", "all seeds alike"
+"""Why nothing is tested, as `untested` says it."""
 
 
 class Comparison(NamedTuple):
@@ -60,6 +62,23 @@ def compare(
     posterior = stats.t(n - 1, difference.mean, error)
     equivalent = posterior.cdf(region) - posterior.cdf(-region)
     return Comparison(difference, float(p), float(equivalent), resolvable_effect(n) * difference.sd)
+
+
+def untested(methods: Iterable[np.ndarray]) -> str:
+    """Return why no test is possible between methods, by their scores [seed]; empty if one is.
+
+    `ONE_SEED`, or `ALIKE` where each method has the same score with all seeds that did not fail.
+    """
+    scores = [np.asarray(of, dtype=float) for of in methods]
+    if scores and all(len(of) == 1 for of in scores):
+        return ONE_SEED
+    kept = [of[~np.isnan(of)] for of in scores]
+    several = any(len(of) > 1 for of in kept)
+    return ALIKE if several and all(map(_is_constant, kept)) else ""
+
+
+def _is_constant(scores: np.ndarray) -> bool:
+    return bool(np.isclose(scores, scores[:1], rtol=EQUAL, atol=0.0).all())
 
 
 @functools.cache

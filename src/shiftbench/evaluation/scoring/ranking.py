@@ -72,6 +72,11 @@ class StreamRanking(NamedTuple):
         return [name for name, lead in self.leads.items() if not lead.resolved]
 
     @property
+    def untested(self) -> str:
+        """Why no learner could be tested against another; empty if one could."""
+        return comparison.untested(self.scores.values()) if self.leads else ""
+
+    @property
     def resolved(self) -> bool:
         """True if the leader differs significantly from every other learner."""
         return bool(self.leads) and not self.tied

@@ -21,7 +21,7 @@ from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import ranking, units
+from shiftbench.evaluation.scoring import comparison, ranking, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import evidence
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scores
@@ -117,9 +117,11 @@ def ranked(situation: Situation, study: Study, by_stream: Sequence[Scores]) -> R
     lines = [_line(row, study, one, needs) for one in rankings]
     direction = "higher" if ranking.higher_is_better(row.metric) else "lower"
     seeds = len(next(iter(scores.values())))
+    alike = comparison.untested(scores.values()) == comparison.ALIKE
+    untested = ", so no test" if seeds == 1 else ", all alike, so no test" if alike else ""
     judged = (
         f"By {situation.measured} (`{row.metric}`), {direction} is better;"
-        f" {seeds} {'seeds' if seeds > 1 else 'seed, so no test'};"
+        f" {seeds} {'seeds' if seeds > 1 else 'seed'}{untested};"
         f" {'tuned' if study.tuning else 'published settings, not tuned'}."
     )
     return Ranked(situation.situation, situation.study, judged, lines, rankings)
@@ -135,8 +137,7 @@ def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, li
     if behind:
         difference = found.leads[behind].over.difference
         lead = f"{label[behind]}: by {evidence.number(difference.mean, row)}"
-    seeds = len(found.scores[best])
-    tied = [label[method] for method in found.tied] if seeds > 1 else []
+    tied = [] if found.untested else [label[method] for method in found.tied]
     mean = float(np.nanmean(found.scores[best]))
     kept = [need.removeprefix(MEMORY) for need in needs[best] if need.startswith(MEMORY)]
     return Line(

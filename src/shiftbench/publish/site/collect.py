@@ -20,7 +20,7 @@ import pandas as pd
 from shiftbench.config import claims, config_file, result_paths, schema
 from shiftbench.config.claim_schema import Claim
 from shiftbench.config.composition import Composition
-from shiftbench.config.library import OURS, Library
+from shiftbench.config.library import OURS, Library, YamlValue
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.overview import ledger
@@ -152,9 +152,25 @@ class SiteResults:
     figures: Sequence[Path] = field(default_factory=list)
 
     @cached_property
+    def own_methods(self) -> dict[str, YamlValue]:
+        """Methods that the configs define under `methods`, outside the library."""
+        made = [plan.composition for plan in self.plans]
+        return {
+            name: method
+            for one in made
+            for name, method in one.methods.items()
+            if method is not one.library.methods.get(name)
+        }
+
+    @cached_property
+    def methods(self) -> dict[str, YamlValue]:
+        """All methods by name: those of the configs first, then those of the library."""
+        return {**self.own_methods, **self.library.methods, **self.own_methods}
+
+    @cached_property
     def namesakes(self) -> set[str]:
         """Methods that share their label with another, as VCL on images and on words."""
-        labels = {name: method.data["label"] for name, method in self.library.methods.items()}
+        labels = {name: method.data["label"] for name, method in self.methods.items()}
         count = Counter(labels.values())
         return {name for name, label in labels.items() if count[label] > 1}
 

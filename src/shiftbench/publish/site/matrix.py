@@ -36,8 +36,8 @@ class StudyGroup(NamedTuple):
 def cells(
     results: SiteResults, standings: Mapping[str, Standings]
 ) -> dict[str, dict[str, MatrixCell]]:
-    """Return cells by method and study (CONFIG/STUDY), in the order of library and configs."""
-    by_method: dict[str, dict[str, MatrixCell]] = {name: {} for name in results.library.methods}
+    """Return cells by method and study (CONFIG/STUDY), in the order of methods and configs."""
+    by_method: dict[str, dict[str, MatrixCell]] = {name: {} for name in results.methods}
     for study in results.studies:
         of_method: dict[str, list[str]] = {}
         for learner in study.learners:
@@ -53,7 +53,7 @@ def groups(
 ) -> list[StudyGroup]:
     """Return the groups of studies by config, the largest first.
 
-    Every study with a method of the library is in exactly one group.
+    Every study with a method that has a name of its own is in exactly one group.
     """
     all_groups = []
     for plan in results.plans:

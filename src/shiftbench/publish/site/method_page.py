@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -56,9 +57,8 @@ class MethodResult(NamedTuple):
 
 
 def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict[str, Any]:
-    """Return the content of the page of a method of the library."""
-    method = results.library.methods[name]
-    colour, marker = method.data.get("colour"), method.data.get("marker")
+    """Return the content of the page of a method of the library or of a config."""
+    method, is_own = results.methods[name], name in results.own_methods
     cited = [key for key in method.data["cite"] if key in bibliography.works()]
     found = [
         result for study in results.studies for result in _results(study, name, ranked[study.place])
@@ -69,7 +69,8 @@ def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict
     return {
         "name": name,
         "method": Method.model_validate(method.data),
-        "style": method_styles.style((colour, marker) if colour and marker else None),
+        "own": method.document.path.name if is_own else "",
+        "style": _style(method.data, found if is_own else []),
         "equation": _equation(pipeline or []),
         "needs": method_needs.of(pipeline) or [method_needs.NOTHING] if pipeline else [],
         "cost": method_costs.sentence(name, method),
@@ -80,8 +81,30 @@ def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict
         "results_of": found,
         "wins": _wins(found),
         "reconciled": _reconciled(found),
-        "snippet": snippet.of(name, results),
+        "snippet": None if is_own else snippet.of(name, results),
+        "show": _show(found) if is_own else f"shiftbench show {name}",
     }
+
+
+def _style(data: Mapping[str, Any], found: Sequence[MethodResult]) -> method_styles.MethodStyle:
+    """Return the style that a method has by itself, else that of its first result, if any."""
+    colour, marker = data.get("colour"), data.get("marker")
+    if found and not (colour and marker):
+        first = found[0]
+        return method_styles.of_study(first.study.planned, [first.learner])[first.learner]
+    return method_styles.style((colour, marker) if colour and marker else None)
+
+
+def _show(found: Sequence[MethodResult]) -> str:
+    """Return the command that explains the settings of a config's own method; empty without any.
+
+    `show` knows the method only as a study has it: here that of the first result.
+    """
+    if not found:
+        return ""
+    study = found[0].study
+    config = shlex.quote(study.plan.path.as_posix())
+    return f"shiftbench show {found[0].learner} --study {study.name} --config {config}"
 
 
 def _equation(pipeline: Sequence[Any]) -> str:

@@ -132,7 +132,7 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
         values = {"figures": figures, "illustrated": ILLUSTRATED}
         write("own-results.html", "index.html", papers=judged, **values)
     _write_papers(write, results, decided, common["counted_papers"])
-    for name in results.library.methods:
+    for name in results.methods:
         write("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
     for name, streams in common["datasets"].items():
         write("dataset.html", f"datasets/{name}.html", **dataset_page.of(name), streams=streams)

@@ -22,7 +22,7 @@ def write(
 def _pages(
     results: SiteResults, papers: Sequence[PaperCounts], datasets: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    for name, method in results.library.methods.items():
+    for name, method in results.methods.items():
         label = str(method.data["label"])
         shown = label if label.lower() == name else f"{label} ({name})"
         yield f"{shown}: method", f"methods/{name}.html"

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import Library
-from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring import comparison, ranking
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
@@ -139,6 +139,8 @@ def resolved(study: SiteStudy, cell: StreamRanking) -> str:
         return "which is compared with none, since these results have no scores.csv"
     if seeds < 2:
         return "which one seed cannot compare with others"
+    if cell.untested:
+        return "which is tested against none, since all seeds give the same scores"
     tied = [study.label(name) for name in cell.tied]
     if not tied:
         return f"significantly better than all others over {seeds} seeds"
@@ -164,9 +166,14 @@ def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> 
     opening = f"{first} has the best {metric} on {times} of {len(cells)} streams{more}{equal}"
     if not any(len(values) > 1 for cell in cells for values in cell.scores.values()):
         return f"{opening}; one seed cannot compare methods"
+    tested = [cell for cell in cells if cell.leads and cell.untested != comparison.ALIKE]
+    if not tested:
+        return f"{opening}; nothing is tested, since all seeds give the same scores"
     clear = sum(cell.resolved for cell in cells)
     where = {0: "none", len(cells): "all"}.get(clear, str(clear))
-    return f"{opening}; the best is significantly better than all others on {where} of them"
+    copies = sum(cell.untested == comparison.ALIKE for cell in cells)
+    note = f", and untested on {copies}, where all seeds give the same scores" if copies else ""
+    return f"{opening}; the best is significantly better than all others on {where} of them{note}"
 
 
 def _leaders(cell: StreamRanking) -> list[str]:

@@ -79,7 +79,7 @@ def rows(study: SiteStudy, standings: Standings, results: SiteResults) -> list[S
                     stream=stream,
                     learner=learner,
                     label=study.label(learner),
-                    method=method if method in results.library.methods else None,
+                    method=method if method in results.methods else None,
                     style=styles[learner],
                     rank=standing.shown,
                     state=standing.state,
