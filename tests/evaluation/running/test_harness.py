@@ -224,6 +224,21 @@ def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy,
     assert not scored
 
 
+@pytest.mark.parametrize("pipeline", [[], [BEAM]])
+def test_a_malformed_state_or_info_is_refused(monkeypatch, toy, tmp_path, pipeline):
+    module = components.load("learners", "gaussian-mean")
+    build = module.build
+
+    def numbers(*given) -> Learner:
+        learner = build(*given)
+        return replace(learner, observe=lambda *data: (learner.observe(*data)[0], {"elbo": 3.0}))
+
+    monkeypatch.setattr(module, "build", numbers)
+    expected = r"learner gaussian-mean \(.*gaussian_mean.py\): `observe` returns an Info whose"
+    with pytest.raises(UserError, match=expected + " 'elbo' is a float, expected a dict of NumPy"):
+        run_job(spec(learner=[*pipeline, ["gaussian-mean", {}]]), toy, tmp_path, minutes=5)
+
+
 def use_metric(monkeypatch, **changes):
     """Replace fields of the only metric of a run."""
     metric = replace(components.load_metric("log_predictive"), **changes)
