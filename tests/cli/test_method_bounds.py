@@ -1,4 +1,4 @@
-"""A method that ends the process of its job is told with the reason."""
+"""A method that ends the process of its job, or leaves its folder, is told with the reason."""
 
 from __future__ import annotations
 
@@ -68,6 +68,16 @@ def test_a_method_that_exits_is_told_with_status_and_line(tmp_path, monkeypatch)
         "the code of the method has ended the process with SystemExit and the exit status 0"
         f" ({__file__}, line {line}); let it raise a LearnerError where it cannot go on\n" in log
     )
+
+
+def test_a_method_that_changes_the_folder_is_told_so(tmp_path, monkeypatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    status, log = run(tmp_path, monkeypatch, lambda: os.chdir(elsewhere))
+    assert status == exit_statuses.MISTAKE
+    assert f"has changed the working folder from {tmp_path} to {elsewhere}, but the paths" in log
+    assert Path.cwd() == tmp_path
+    assert not list(elsewhere.iterdir())
 
 
 @pytest.mark.parametrize(("status", "expected"), [(0, exit_statuses.MISTAKE), (3, 3)])

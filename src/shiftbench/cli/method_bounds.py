@@ -1,4 +1,7 @@
-"""What the code of a method must not do to the process of its job: end it."""
+"""What the code of a method must not do to the process of its job: end it, or leave its folder.
+
+Either would lose the results without a word: they are written where the process began.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 from shiftbench.cli import logs
@@ -19,8 +23,11 @@ EXIT = "<frozen _sitebuiltins>"
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Report, and raise UserError where that is possible, if the code inside breaks the bounds."""
-    process, leave = os.getpid(), os._exit
+    """Report, and raise UserError where that is possible, if the code inside breaks the bounds.
+
+    The working folder is what it was in any case.
+    """
+    folder, process, leave = Path.cwd(), os.getpid(), os._exit
 
     def told(status: int) -> NoReturn:
         if os.getpid() == process:  # and not a process that the method has forked
@@ -33,6 +40,11 @@ def kept() -> Iterator[None]:
     os._exit = told  # type: ignore[assignment]
     try:
         yield
+        if (now := Path.cwd()) != folder:
+            raise UserError(
+                f"the method has changed the working folder from {folder} to {now}, but the paths"
+                " of its results begin there; remove the call of os.chdir from its code"
+            )
     except SystemExit as error:
         frames = traceback.extract_tb(error.__traceback__)
         frame = [one for one in frames if one.filename != EXIT][-1]
@@ -40,6 +52,7 @@ def kept() -> Iterator[None]:
         raise UserError(_ended("SystemExit", _status(error), place)) from None
     finally:
         os._exit = leave
+        os.chdir(folder)
 
 
 def _ended(how: str, status: int, place: str) -> str:

@@ -92,9 +92,10 @@ def _learn(spec: Spec, options: argparse.Namespace, scratch: Path) -> int:
     left = slurm.minutes_left()
     limits = options.minutes if left is None else max(left, 0.0), options.threads
     started = _now()
+    saved = scratch.absolute()  # a method may change the working folder
     try:
         with method_bounds.kept(), threadpool_limits(options.threads):
-            result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
+            result, cost = harness.run_job(spec, store, saved, *limits, warmed)
         _write_cost(place, cost, started)
         zarr_zip.write(result, output)
         checksum.write(output, place)  # as long as a kill would not cost the run
