@@ -143,7 +143,8 @@ SHARED = {
     "nan-info": Fault(OBSERVED, OBSERVED.replace("{}", '{"loss": np.full((2, 1), np.nan)}'),
         "Info has the same finite numbers"),
     "number-as-info": Fault(OBSERVED, OBSERVED.replace("{}", '{"loss": 1.0}'), "Info has the same"),
-    "no-info": Fault(OBSERVED, OBSERVED.removesuffix(", {}"), "ValueError: not enough values"),
+    "no-info": Fault(OBSERVED, OBSERVED.removesuffix(", {}"),
+        "`observe` returns a dict, expected a pair (state, info)"),
 }  # fmt: skip
 ERRORS = {
     "raises": Fault(*before_seen("raise ValueError('not today')"), "ValueError: not today"),

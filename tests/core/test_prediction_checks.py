@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Categorical, Gaussian, Learner, Problem, StudentT
-from shiftbench.core.prediction_checks import checked, fault, usable
+from shiftbench.core.prediction_checks import checked, fault, flaw, usable
 
 S, H, N, D, C = 4, 3, 5, 2, 6
 INPUTS = np.zeros((S, N, 7))
@@ -142,6 +142,39 @@ def test_one_wrong_number_makes_its_seed_unusable_and_no_other(make, name, value
     predictive = make()
     getattr(predictive, name)[1].flat[0] = value
     assert usable(predictive).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value", "words"),
+    [
+        (categorical, "probabilities", np.nan, "the Categorical has nan in its probabilities"),
+        (categorical, "probabilities", -0.1, "has -0.1 in its probabilities, below 0"),
+        (categorical, "probabilities", 0.5, "has probabilities with the sum 1.33333, expected 1"),
+        (categorical, "entropy", np.inf, "the Categorical has inf in its entropy"),
+        (
+            categorical,
+            "log_weights",
+            0.0,
+            "log_weights whose exponentials have the sum 1.66667, expected 1",
+        ),
+        (
+            gaussian,
+            "log_weights",
+            np.nan,
+            "log_weights whose exponentials have the sum nan, expected 1",
+        ),
+        (gaussian, "mean", np.nan, "the Gaussian has nan in its mean"),
+        (gaussian, "variance", -0.5, "has -0.5 in its variance, which must be above 0"),
+        (gaussian, "variance", 0.0, "has 0 in its variance, which must be above 0"),
+        (student, "scale", -1.0, "has -1 in its scale, which must be above 0"),
+        (student, "df", 0.0, "has 0 in its df, which must be above 0"),
+    ],
+)
+def test_the_flaw_of_a_prediction_is_named(make, name, value, words):
+    predictive = make()
+    getattr(predictive, name)[1].flat[0] = value
+    assert words in flaw(predictive, 1)
+    assert flaw(predictive, 0) == ""
 
 
 def test_a_hypothesis_of_weight_0_and_a_point_prediction_are_usable():

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shiftbench.cli import device_choice
+from shiftbench.cli import device_choice, method_bounds
 from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files, devices, instructions
 from shiftbench.core.errors import UserError
@@ -60,7 +60,7 @@ def warm_up(spec: Spec, options: argparse.Namespace) -> int:
 
     leftovers.remove(options.output)
     (stream,), (store, place), started = options.input, options.output, _now()
-    with threadpool_limits(options.threads):
+    with method_bounds.kept(), threadpool_limits(options.threads):
         learnt, cost = warm_up.run_job(spec, zarr_zip.read_any(stream))
     _write_cost(place, cost, started)
     zarr_zip.write(learnt, store)
@@ -92,9 +92,10 @@ def _learn(spec: Spec, options: argparse.Namespace, scratch: Path) -> int:
     left = slurm.minutes_left()
     limits = options.minutes if left is None else max(left, 0.0), options.threads
     started = _now()
+    saved = scratch.absolute()  # a method may change the working folder
     try:
-        with threadpool_limits(options.threads):
-            result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
+        with method_bounds.kept(), threadpool_limits(options.threads):
+            result, cost = harness.run_job(spec, store, saved, *limits, warmed)
         _write_cost(place, cost, started)
         zarr_zip.write(result, output)
         checksum.write(output, place)  # as long as a kill would not cost the run

@@ -40,10 +40,18 @@ def one_by_one(learner: Learner, state: State, batch: Batch, drift_first: bool) 
     return state, type(predictions[0])(*stacked), info
 
 
+def equal(one: np.ndarray | None, two: np.ndarray | None) -> bool:
+    """Return whether two arrays have the same values; a NaN is equal to the same NaN."""
+    first, second = np.asarray(one), np.asarray(two)
+    if first.shape != second.shape or np.array_equal(first, second):
+        return first.shape == second.shape
+    return first.dtype == second.dtype and first.tobytes() == second.tobytes()
+
+
 def same(one: dict, two: dict) -> bool:
     """Return whether two states or infos have the same arrays, of the same types."""
     return one.keys() == two.keys() and all(
-        np.array_equal(one[k], two[k]) and one[k].dtype == two[k].dtype for k in one
+        equal(one[k], two[k]) and one[k].dtype == two[k].dtype for k in one
     )
 
 
@@ -53,7 +61,7 @@ def same_results(one: Results, two: Results) -> bool:
     pairs = zip(predictive, other, strict=True)
     return (
         type(predictive) is type(other)
-        and all(np.array_equal(*pair) for pair in pairs)
+        and all(equal(*pair) for pair in pairs)
         and same(state, other_state)
         and same(info, other_info)
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shiftbench.contract.blocks import single_rows
+from shiftbench.contract.blocks import equal, single_rows
 from shiftbench.contract.problems import PARTS, key
-from shiftbench.core.interface import Batch, Learner, Problem, State
+from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 
 
 def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int = 0):
@@ -44,6 +44,16 @@ def changed_for(seed: int, batch: Batch, problem: Problem) -> Batch:
     return batch._replace(inputs=inputs, targets=targets)
 
 
+def named(state: State, info: Info, predictive: Predictive) -> dict[str, np.ndarray]:
+    """Return the arrays that a learner gives, by names for messages."""
+    predicted = predictive._asdict().items()
+    return (
+        {f"array {name!r} of the state": array for name, array in state.items()}
+        | {f"array {name!r} of the Info": array for name, array in info.items()}
+        | {f"{name} of the prediction": array for name, array in predicted if array is not None}
+    )
+
+
 def same_predictions(one: tuple, two: tuple) -> bool:
     """Return whether two predictions have the same bytes and types."""
-    return type(one) is type(two) and all(map(np.array_equal, one, two))
+    return type(one) is type(two) and all(map(equal, one, two))

@@ -14,7 +14,7 @@ from shiftbench.contract.blocks import one_by_one, same, same_results
 from shiftbench.contract.driven import after, batch_of, with_block
 from shiftbench.contract.graphs import *  # noqa: F403
 from shiftbench.contract.graphs import TRACED
-from shiftbench.contract.problems import CASES, PARTS, S, key, kind_of, settings
+from shiftbench.contract.problems import CASES, PARTS, S, key, kind_of, settings, watched
 from shiftbench.contract.states import *  # noqa: F403
 from shiftbench.core import prediction_checks
 from shiftbench.core.interface import Batch, Categorical, Predictive, StudentT
@@ -50,18 +50,20 @@ def case(request):
     return PARTS.case(*request.param, TRACED)
 
 
-def has_spread(predictive: Predictive) -> bool:
-    """Return whether all variances of densities are above 0."""
+def least_variance(predictive: Predictive) -> float:
+    """Return the least variance of densities, or the least scale."""
     if isinstance(predictive, StudentT):
-        return bool((np.diagonal(predictive.scale, axis1=-2, axis2=-1) > 0).all())
-    return bool((predictive.variance > 0).all())
+        return float(np.diagonal(predictive.scale, axis1=-2, axis2=-1).min())
+    return float(predictive.variance.min())
 
 
 def check_type_and_spread(predictive: Predictive, declared: str) -> None:
     """Check that a prediction is what a word of `facts.PREDICTIONS` declares."""
     found = type(predictive).__name__
     assert found == PREDICTED[declared], f"it predicts a {found}"
-    assert declared not in DENSITIES or has_spread(predictive), "a variance is 0"
+    if declared in DENSITIES:
+        least = least_variance(predictive)
+        assert least > 0, f"a variance is {least:g}"
 
 
 def test_predictions_normalise(case):
@@ -70,7 +72,9 @@ def test_predictions_normalise(case):
     for tasks in (0, 2):
         state = learner.drift(after(learner, problem, tasks)[0], key("drift", tasks))
         predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
-        assert prediction_checks.usable(predictive).all(), f"after {tasks} tasks"
+        wrong = np.flatnonzero(~prediction_checks.usable(predictive))
+        flaw = prediction_checks.flaw(predictive, int(wrong[0])) if wrong.size else ""
+        assert not wrong.size, f"after {tasks} tasks {flaw}"
         if isinstance(predictive, Categorical) and predictive.entropy is not None:
             most = entr(predictive.probabilities).sum(axis=-1)  # by Jensen
             assert ((predictive.entropy >= 0) & (predictive.entropy <= most + 1e-5)).all()
@@ -80,10 +84,13 @@ def test_infos_are_numbers_per_seed_and_hypothesis(case):
     """Info has the same finite numbers [seeds, hypotheses, ...] after every task."""
     learner, problem = case
     _, infos = after(learner, problem, 3)
-    assert infos[0].keys() == infos[2].keys()
+    assert infos[0].keys() == infos[2].keys(), (
+        f"it has {sorted(infos[0])} after the first task, and {sorted(infos[2])} after the third"
+    )
     for name, array in infos[2].items():
-        assert array.shape[0] == S and array.ndim >= 2, name
-        assert np.isfinite(array).all() or name in ("log_weight", "map_log_joint"), name
+        assert array.shape[0] == S and array.ndim >= 2, f"{name!r} has the shape {array.shape}"
+        finite = np.isfinite(array).all() or name in ("log_weight", "map_log_joint")
+        assert finite, f"{name!r} is not finite"
 
 
 @pytest.mark.parametrize("drift_first", [True, False])
@@ -151,12 +158,15 @@ LIGHT = [n for n in selection.names(KIND) if not components.facts(KIND, n).model
 def test_every_other_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind):
     """Every kind of problem in `takes` is learnt, and predicted as it says, in finite numbers."""
     problem = PARTS.problem(kind)
-    learner = components.load("learners", name).build(settings("learners", name), problem, None)
+    made = components.load("learners", name).build(settings("learners", name), problem, None)
+    learner = watched(made, problem)
     state, _ = after(learner, problem, 2)
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
     predicted = components.facts("learners", name).possible("takes")[kind]
     check_type_and_spread(predictive, predicted)
-    assert all(np.isfinite(array).all() for array in predictive if array is not None)
+    fields = predictive._asdict().items()
+    wrong = [name for name, a in fields if a is not None and not np.isfinite(a).all()]
+    assert not wrong, f"{', '.join(wrong)} of the prediction of a {kind} is not finite"
 
 
 def test_shuffled_labels_are_not_learnt(case):

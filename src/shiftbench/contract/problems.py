@@ -13,9 +13,10 @@ import numpy as np
 
 from shiftbench.config import components
 from shiftbench.contract import selection
-from shiftbench.core import seeds, shapes
+from shiftbench.core import seeds, shapes, state_checks
+from shiftbench.core.errors import UserError
 from shiftbench.core.facts import KINDS
-from shiftbench.core.interface import Batch, Learner, Problem
+from shiftbench.core.interface import Batch, Info, Learner, Problem, State
 from shiftbench.core.prediction_checks import checked
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
@@ -29,8 +30,11 @@ FIRST = "map"
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings to try on a learner; the first with which it offers what is needed is used."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
-PREDICTS = "Predictions have the types and shapes that the interface names."
+PREDICTS = "Predictions have the types and shapes that the interface names"
 """The check that a malformed prediction fails."""
+STATES = "A state is a flat dict of NumPy arrays [seeds, hypotheses, ...] of numbers or flags."
+INFOS = "Info has the same finite numbers [seeds, hypotheses, ...] after every task."
+"""The checks that a malformed state or Info fails."""
 S = 2
 
 
@@ -114,7 +118,7 @@ class Parts:
         """
         is_learner = kind == "learners"
         learner, problem = self.learner(name, forward_calls) if is_learner else self.combined(name)
-        return checked(learner, problem, PREDICTS), problem
+        return watched(learner, problem), problem
 
     def learner(
         self, name: str, forward_calls: list | None = None, **fields: Any
@@ -191,6 +195,20 @@ PARTS = Parts()
 def _inner(parts: Parts, name: str, given: tuple[tuple[str, Any], ...]) -> tuple[Learner, Problem]:
     """Return a learner with these settings: one for all combinators, as tracing takes the time."""
     return parts.learner(name, **dict(given))
+
+
+def watched(learner: Learner, problem: Problem) -> Learner:
+    """Return the learner, which raises UserError for a malformed prediction, state or Info."""
+
+    @functools.wraps(learner.observe)
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        found = learner.observe(state, batch, seeds)
+        if wrong := state_checks.fault(found, len(batch.mask)):
+            check = INFOS if wrong.startswith("an Info") else STATES
+            raise UserError(f"{check} It failed: `observe` returns {wrong}")
+        return found
+
+    return checked(replace(learner, observe=observe), problem, PREDICTS)
 
 
 def kind_of(learner: str) -> str:

@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 
 from shiftbench.config import components
-from shiftbench.contract.blocks import same
-from shiftbench.contract.driven import after, batch_of, changed_for, same_predictions
+from shiftbench.contract.blocks import equal, same
+from shiftbench.contract.driven import after, batch_of, changed_for, named, same_predictions
 from shiftbench.contract.problems import PARTS, S, generators, key, moved_generators
-from shiftbench.core.interface import Batch, Broadening
+from shiftbench.core import state_checks
+from shiftbench.core.interface import Batch, Broadening, State
 
 
 def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
     """A state is a flat dict of NumPy arrays [seeds, hypotheses, ...] of numbers or flags."""
     learner, problem = case
-    for state in (learner.init(key("init")), after(learner, problem, 2)[0]):
+    for function, tasks in (("init", 0), ("observe", 2)):
+        state, _ = after(learner, problem, tasks)
+        wrong = state_checks.state_fault(state, S)
+        assert not wrong, f"`{function}` returns {wrong}"
         for name, array in state.items():
-            assert isinstance(name, str) and type(array) is np.ndarray
-            assert array.shape[0] == S and array.ndim >= 2
-            assert array.dtype.kind in "biuf", f"{name} has the type {array.dtype}"
+            assert type(array) is np.ndarray, f"{name!r} is a {type(array).__name__}"
 
 
 def test_states_are_numbers_from_the_start(case):
@@ -86,11 +88,23 @@ def test_going_on_from_a_saved_state_equals_an_uninterrupted_run(case, request):
 def test_the_state_does_not_grow(case):
     """The arrays of a state keep their names, shapes and types from task to task."""
     learner, problem = case
-    state, sizes = None, []
+    first = learner.init(key("init"))
+    state = first
     for t in range(3):
         state, _ = after(learner, problem, t + 1, state, first=t)
-        sizes.append({k: (a.shape, a.dtype) for k, a in state.items()})
-    assert sizes[0] == sizes[1] == sizes[2]
+        assert state.keys() == first.keys(), (
+            f"`init` gives {_names(first)}, and `observe` gives {_names(state)} after task {t}"
+        )
+        for name, array in state.items():
+            was, now = ((a.shape, str(a.dtype)) for a in (first[name], array))
+            assert was == now, (
+                f"{name!r} has the shape {was[0]} and the type {was[1]} after `init`,"
+                f" and {now[0]} and {now[1]} after task {t}"
+            )
+
+
+def _names(state: State) -> str:
+    return ", ".join(map(repr, sorted(state))) or "nothing"
 
 
 def test_a_batch_of_one_and_masked_rows(case):
@@ -99,7 +113,7 @@ def test_a_batch_of_one_and_masked_rows(case):
     if problem.kind == "regression":
         masked = batch_of(problem)._replace(mask=np.zeros((S, 1), bool))
         state = learner.init(key("init"))
-        assert same(learner.observe(state, masked, key("o"))[0], state)
+        _check_equal(state, learner.observe(state, masked, key("o"))[0])
         return
     batch = batch_of(problem)
     mask = np.zeros((S, 20), bool)
@@ -112,7 +126,14 @@ def test_a_batch_of_one_and_masked_rows(case):
     one, _ = learner.observe(state, batch._replace(mask=mask), key("o"))
     two, _ = learner.observe(state, other, key("o"))
     data = {"inputs", "targets"}
-    assert all(np.array_equal(one[k], two[k]) for k in one.keys() - data)
+    _check_equal(one, {k: a for k, a in two.items() if k not in data})
+
+
+def _check_equal(one: State, two: State) -> None:
+    """Check the values of arrays that both states have; other checks see names, shapes, types."""
+    both = [k for k in one.keys() & two.keys() if one[k].shape == two[k].shape]
+    changed = sorted(k for k in both if not equal(one[k], two[k]))
+    assert not changed, f"they change {', '.join(map(repr, changed))} of the state"
 
 
 def test_seeds_do_not_touch_each_other(case):
@@ -121,19 +142,18 @@ def test_seeds_do_not_touch_each_other(case):
     batch, numbers = batch_of(problem, seed=5), key("o")
     state = learner.drift(learner.init(key("init")), key("d"))
 
-    def found(batch: Batch, numbers: np.ndarray) -> list[np.ndarray]:
+    def found(batch: Batch, numbers: np.ndarray) -> dict[str, np.ndarray]:
         new, info = learner.observe(state, batch, numbers)
-        predictive = learner.predict(new, batch.inputs, numbers)
-        return [*new.values(), *info.values(), *(a for a in predictive if a is not None)]
+        return named(new, info, learner.predict(new, batch.inputs, numbers))
 
     plain = found(batch, numbers)
     for changed, kept in ((0, 1), (1, 0)):
         others = numbers.copy()
         others[changed] = key("other")[changed]
-        for one, two in zip(
-            plain, found(changed_for(changed, batch, problem), others), strict=True
-        ):
-            np.testing.assert_array_equal(one[kept], two[kept])
+        other = found(changed_for(changed, batch, problem), others)
+        assert plain.keys() == other.keys()
+        touched = [name for name, a in plain.items() if not equal(a[kept], other[name][kept])]
+        assert not touched, f"they change the {', the '.join(touched)}"
 
 
 def test_hypotheses_do_not_touch_each_other(case):

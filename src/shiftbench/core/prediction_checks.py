@@ -116,6 +116,42 @@ def usable(predictive: Predictive) -> np.ndarray:
     return good & _all(predictive.variance >= 0)  # 0: a point prediction
 
 
+def flaw(predictive: Predictive, seed: int) -> str:
+    """Return what is wrong with the numbers of a seed's prediction; empty if nothing is.
+
+    A variance of 0 is named too: it is usable, but gives a density no logarithm.
+    """
+    fields = predictive._asdict().items()
+    parts = {name: array[seed] for name, array in fields if array is not None}
+    kind, total = type(predictive).__name__, np.exp(parts["log_weights"]).sum(dtype=float)
+    if not abs(total - 1) < TOLERANCE:
+        return f"the {kind} has log_weights whose exponentials have the sum {total:g}, expected 1"
+    for name, array in parts.items():
+        if name != "log_weights" and not np.isfinite(array).all():
+            first = array[~np.isfinite(array)][0]
+            return f"the {kind} has {first} in its {name}"
+    if isinstance(predictive, Categorical):
+        return _flaw_of_probabilities(predictive.probabilities[seed])
+    if isinstance(predictive, StudentT):
+        spread = {"scale": np.diagonal(predictive.scale[seed], axis1=-2, axis2=-1)}
+        spread["df"] = predictive.df[seed]
+    else:
+        spread = {"variance": predictive.variance[seed]}
+    low = {name: array.min() for name, array in spread.items() if (array <= 0).any()}
+    found = [f"the {kind} has {least:g} in its {name}" for name, least in low.items()]
+    return f"{found[0]}, which must be above 0" if found else ""
+
+
+def _flaw_of_probabilities(probabilities: np.ndarray) -> str:
+    if (probabilities < 0).any():
+        return f"the Categorical has {probabilities.min():g} in its probabilities, below 0"
+    sums = probabilities.sum(axis=-1, dtype=float)
+    far = sums[np.abs(sums - 1) >= TOLERANCE]
+    return (
+        f"the Categorical has probabilities with the sum {far[0]:g}, expected 1" if far.size else ""
+    )
+
+
 def _all(flags: np.ndarray) -> np.ndarray:
     """Return whether all flags of a seed are set, [S]."""
     by_seed: np.ndarray = flags.reshape(len(flags), math.prod(flags.shape[1:]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Gaussian, Learner, LearnerError
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.running import build_run, run_store
+from shiftbench.evaluation.running import build_run, failures, run_store
 from shiftbench.evaluation.running.cost import Meter
 from shiftbench.evaluation.running.harness import Stopped, advance, run_job, start
 from shiftbench.evaluation.running.row_blocks import RowBlocks
@@ -152,13 +153,53 @@ def test_a_task_has_the_identity_that_its_distribution_had_at_first(monkeypatch,
 
 def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path):
     with_spy(monkeypatch, Spy(fail_at=4))
-    store, _ = run_job(spec(), toy, tmp_path, minutes=5)
+    store, _ = run_job(spec(learner=[BEAM, ["oga", {}]]), toy, tmp_path, minutes=5)
     status = store["status"].values
     assert [s.startswith("failed") for s in status] == [False, True, False, False]
     assert "state 'sum' not finite after task 3" in status[1] and "learning rate" in status[1]
     scores = store["score"].sel(metric="log_predictive")
     assert np.isnan(scores[1, 3:]).all() and np.isfinite(scores[1, :3]).all()
     assert np.isfinite(scores[[0, 2, 3]]).all()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("mean", np.nan, "the Gaussian has nan in its mean"),
+        ("variance", -0.5, "the Gaussian has -0.5 in its variance, which must be above 0"),
+        ("variance", 0.0, "the Gaussian has 0 in its variance, which must be above 0"),
+        (
+            "log_weights",
+            7.0,
+            "the Gaussian has log_weights whose exponentials have the sum 1096.63",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value):RuntimeWarning")
+def test_a_failure_names_what_is_wrong_with_the_prediction(
+    monkeypatch, toy, tmp_path, field, value, words
+):
+    """The remedy names a learner of the user's with its file; no learning rate without one."""
+
+    class Faulty(Spy):
+        def predict(self, *data):
+            found = super().predict(*data)
+            getattr(found, field)[2] = value
+            return found
+
+    with_spy(monkeypatch, Faulty())
+    asked = spec(learner=[["gaussian-mean", {}]])
+    store, _ = run_job(asked, toy, tmp_path / "ours", minutes=5)
+    start = f"failed: metric 'log_predictive' not finite after task 0: {words}"
+    assert [s.startswith(start) for s in store["status"].values] == [False, False, True, False]
+    assert store["status"].values[2].endswith("; look at the data")
+    monkeypatch.setattr(
+        failures, "components", Mock(wraps=components, package_of=lambda *_: "mine")
+    )
+    store, _ = run_job(asked, toy, tmp_path / "mine", minutes=5)
+    file = components.path("learners", "gaussian-mean")
+    remedy = f"; correct learner gaussian-mean ({file}), or look at the data"
+    assert store["status"].values[2].endswith(remedy)
 
 
 def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
@@ -222,6 +263,21 @@ def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy,
     with pytest.raises(UserError, match=expected):
         run_job(spec(), toy, tmp_path, minutes=5)
     assert not scored
+
+
+@pytest.mark.parametrize("pipeline", [[], [BEAM]])
+def test_a_malformed_state_or_info_is_refused(monkeypatch, toy, tmp_path, pipeline):
+    module = components.load("learners", "gaussian-mean")
+    build = module.build
+
+    def numbers(*given) -> Learner:
+        learner = build(*given)
+        return replace(learner, observe=lambda *data: (learner.observe(*data)[0], {"elbo": 3.0}))
+
+    monkeypatch.setattr(module, "build", numbers)
+    expected = r"learner gaussian-mean \(.*gaussian_mean.py\): `observe` returns an Info whose"
+    with pytest.raises(UserError, match=expected + " 'elbo' is a float, expected a dict of NumPy"):
+        run_job(spec(learner=[*pipeline, ["gaussian-mean", {}]]), toy, tmp_path, minutes=5)
 
 
 def use_metric(monkeypatch, **changes):

@@ -32,6 +32,7 @@ from shiftbench.core.metric import Metric
 from shiftbench.evaluation.running import build_run, run_state, run_store, saved_predictions
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
+from shiftbench.evaluation.running.failures import Flaws, note, reasons
 from shiftbench.evaluation.running.progress import Progress
 from shiftbench.evaluation.running.row_blocks import RowBlocks
 from shiftbench.evaluation.running.run_state import (
@@ -43,7 +44,6 @@ from shiftbench.evaluation.running.run_state import (
     Inside,
     Position,
     Records,
-    not_finite,
 )
 from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
 from shiftbench.evaluation.running.warm_up import Warmed
@@ -54,8 +54,6 @@ log = logging.getLogger("shiftbench")
 SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_CHECKPOINTS = 0.05
 """Share of the time for checkpoints: after one that took a second, the next is 20 seconds later."""
-
-REMEDY = "lower the learning rate or look at the data; the run's log has the details"
 
 
 def run_job(
@@ -145,14 +143,15 @@ def advance(run: Run, now: Position, meter: Meter, inside: Inside | None = None)
     """
     t = now.next_task
     task = run.reader.task(run.stream, run.realisations, t)
+    flaws: Flaws = {}
     try:
         done = inside or Inside({}, [])
-        state, scores, info, rows = _learn(run, now.state, task, t, meter, done)
+        state, scores, info, rows = _learn(run, now.state, task, t, meter, done, flaws)
     except (LearnerError, ArithmeticError) as error:
         log.error("%s: task %d\n%s", run.name, t, traceback.format_exc())
         reason = f"{type(error).__name__} at task {t}: {error}"
         return now._replace(failures=[old or reason for old in now.failures])
-    failures = _failures(run, now, state, _judged(run, scores, task))
+    failures = reasons(run, now, state, _judged(run, scores, task), flaws)
     if t < 0:
         learnt = {WARM_UP + name: np.asarray(values)[:, None] for name, values in info.items()}
         return Position(t + 1, state, Records(None, learnt), failures)
@@ -169,9 +168,12 @@ def advance(run: Run, now: Position, meter: Meter, inside: Inside | None = None)
 
 
 def _learn(
-    run: Run, state: State, task: Task, t: int, meter: Meter, inside: Inside
+    run: Run, state: State, task: Task, t: int, meter: Meter, inside: Inside, flaws: Flaws
 ) -> tuple[State, dict[str, np.ndarray], Info, dict[str, np.ndarray]]:
-    """Return the state after a task, its scores, the learner's info and the kept predictions."""
+    """Return the state after a task, its scores, the learner's info and the kept predictions.
+
+    What is wrong with its predictions is added to `flaws`.
+    """
     learner = run.learner
     assert learner is not None
 
@@ -189,13 +191,13 @@ def _learn(
         if t >= 0 and (_staged(run, "before") or run.keeps):
             at = state if run.spec["drift"] == "before-prediction" else before
             predictive = learner.predict(at, task.train.inputs, seeds("before"))
-            scores |= _score(run, "before", predictive, task.train)
+            scores |= _score(run, "before", predictive, task.train, flaws)
             rows |= _rows(run, "before", predictive, task.train)
         looked = _looks(run, state, task, t, inside) if t >= 0 and run.looks > 1 else []
         learn = learner.observe if t >= 0 else learner.begin
         state, info = learn(state, task.train, seeds("observe"))
         if t >= 0 and (_staged(run, "after") or run.keeps):
-            tested, last = _after(run, state, task, t, seeds("after"))
+            tested, last = _after(run, state, task, t, seeds("after"), flaws)
             scores, rows = scores | tested, rows | last
     if looked:
         each = [*looked, _of_look(run, scores)]
@@ -216,7 +218,7 @@ def _looks(
     for number in range(len(inside.looks) + 1, run.looks):
         with loop_checkpoint.look(Fraction(number, run.looks)):
             at, _ = run.learner.observe(state, task.train, learn)
-            scores, _ = _after(run, at, task, t, after)
+            scores, _ = _after(run, at, task, t, after, {})
         inside.looks.append(_of_look(run, scores))
     return inside.looks
 
@@ -228,7 +230,7 @@ def _of_look(run: Run, scores: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _after(
-    run: Run, state: State, task: Task, t: int, seeds: np.ndarray
+    run: Run, state: State, task: Task, t: int, seeds: np.ndarray, flaws: Flaws
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return scores on the test data after a task, and the kept predictions of the task.
 
@@ -245,7 +247,7 @@ def _after(
     by_task = []
     for test in tests:
         predictive = run.learner.predict(state, test.inputs, seeds)
-        by_task.append(_score(run, "after", predictive, test))
+        by_task.append(_score(run, "after", predictive, test, flaws))
     rows = _rows(run, "after", predictive, test)
     stacked = {name: np.stack([one[name] for one in by_task], axis=1) for name in by_task[0]}
     scores = {name: values.mean(axis=1) for name, values in stacked.items()}
@@ -286,15 +288,19 @@ def _staged(run: Run, stage: str) -> list[Metric]:
     return [metric for metric in run.metrics if metric.stage == stage]
 
 
-def _score(run: Run, stage: str, predictive: Predictive, batch: Batch) -> dict[str, np.ndarray]:
+def _score(
+    run: Run, stage: str, predictive: Predictive, batch: Batch, flaws: Flaws
+) -> dict[str, np.ndarray]:
     """Return the scores of a prediction by metric; NaN for seeds that predict nothing usable."""
     metrics = _staged(run, stage)
     if not metrics:
         return {}
     good = prediction_checks.usable(predictive)
-    return {
+    scores = {
         one.name: np.where(good, judging.judge(one, predictive, batch), np.nan) for one in metrics
     }
+    note(flaws, predictive, scores)
+    return scores
 
 
 def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
@@ -306,16 +312,6 @@ def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np
             for name in {metric.name for metric in _staged(run, stage)} & scores.keys():
                 judged[name] = np.where(batch.mask.any(axis=1), scores[name], 0.0)
     return judged
-
-
-def _failures(run: Run, now: Position, state: State, scores: dict[str, np.ndarray]) -> list[str]:
-    """Return one reason a seed, empty for no failure, after the task of the position."""
-    failures, broken = list(now.failures), not_finite(state, scores)
-    for s in np.flatnonzero(broken.any):
-        if not failures[s]:
-            failures[s] = f"{broken.where[s]} not finite after task {now.next_task}; {REMEDY}"
-            log.error("%s: seed %d failed: %s", run.name, run.numbers[s], failures[s])
-    return failures
 
 
 def _note(now: Position) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shiftbench.config import components, warm_ups
+from shiftbench.core import prediction_checks, state_checks
 from shiftbench.core.interface import Batch, Info, Learner, Problem, State
-from shiftbench.core.prediction_checks import checked
 from shiftbench.methods.without_rows import unmoved
 
 Begin = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
@@ -57,7 +57,7 @@ def warm_up_worker(
 def _combined(
     name: str, build: Callable[..., Learner], settings: object, problem: Problem, inner: Learner
 ) -> Learner:
-    return checked(build(settings, problem, inner), problem, _source("combinators", name))
+    return _checked(build(settings, problem, inner), problem, "combinators", name)
 
 
 def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Problem) -> Learner:
@@ -67,8 +67,7 @@ def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Pr
         of_shapes = components.facts("learners", name).model == "shapes"
         model = (_described if of_shapes else _built)(kind, of_model, problem)
     module, configured = _configured("learners", name, settings)
-    learner = checked(module.build(configured, problem, model), problem, _source("learners", name))
-    return unmoved(learner)
+    return unmoved(_checked(module.build(configured, problem, model), problem, "learners", name))
 
 
 def _built(name: str, settings: dict, problem: Problem) -> Any:
@@ -84,7 +83,12 @@ def _described(name: str, settings: dict, problem: Problem) -> Any:
     return import_module("shiftbench.core.shapes").describe(name, settings, problem)
 
 
-def _source(kind: str, name: str) -> str:
+def _checked(learner: Learner, problem: Problem, kind: str, name: str) -> Learner:
+    component = source(kind, name)
+    return prediction_checks.checked(state_checks.checked(learner, component), problem, component)
+
+
+def source(kind: str, name: str) -> str:
     """Return the name and the file of a component, for errors."""
     return f"{kind[:-1]} {name} ({components.path(kind, name)})"
 

@@ -1,0 +1,60 @@
+"""Why a seed of a run has failed after a task, with what to do about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from shiftbench.config import components
+from shiftbench.core import prediction_checks
+from shiftbench.core.interface import Predictive, State
+from shiftbench.evaluation.running import pipeline
+from shiftbench.evaluation.running.build_run import Run
+from shiftbench.evaluation.running.run_state import Position, not_finite
+
+log = logging.getLogger("shiftbench")
+
+RATES = ("learning_rate", "step_size")
+"""Settings that are the learning rate of a learner."""
+
+Flaws = dict[int, str]
+"""What is wrong with predictions of a task, by the position of the seed."""
+
+
+def note(flaws: Flaws, predictive: Predictive, scores: dict[str, np.ndarray]) -> None:
+    """Add what is wrong with a prediction, for the seeds that have a score [S] that is no number.
+
+    The first flaw of a seed in a task is kept.
+    """
+    for values in scores.values():
+        for s in map(int, np.flatnonzero(~np.isfinite(values))):
+            if flaw := prediction_checks.flaw(predictive, s):
+                flaws.setdefault(s, flaw)
+
+
+def reasons(
+    run: Run, now: Position, state: State, scores: dict[str, np.ndarray], flaws: Flaws
+) -> list[str]:
+    """Return one reason a seed, empty for no failure, after the task of the position."""
+    failures, broken = list(now.failures), not_finite(state, scores)
+    for s in map(int, np.flatnonzero(broken.any)):
+        if not failures[s]:
+            where = broken.where[s]
+            flaw = f": {flaws[s]}" if where.startswith("metric") and s in flaws else ""
+            after = f"after task {now.next_task}"
+            failures[s] = f"{where} not finite {after}{flaw}; {remedy(run.spec['learner'])}"
+            log.error("%s: seed %d failed: %s", run.name, run.numbers[s], failures[s])
+    return failures
+
+
+def remedy(parts: Sequence) -> str:
+    """Return what may help the method with these parts: of a user's parts, their files."""
+    *outer, (learner, _) = parts
+    kinds = [*(("combinators", name) for name, _ in outer), ("learners", learner)]
+    own = [kind for kind in kinds if components.package_of(*kind) != components.OURS]
+    correct = f"correct {' and '.join(pipeline.source(*kind) for kind in own)}, or " if own else ""
+    fields = {field for kind in kinds for field in components.fields(*kind)}
+    lower = "lower the learning rate or " if fields & set(RATES) else ""
+    return f"{correct}{lower}look at the data"
