@@ -542,14 +542,25 @@ def test_text_cannot_end_a_script() -> None:
     assert "<" not in text and json.loads(text) == hostile
 
 
-def test_large_drawings_stay_in_the_results(
+def test_drawings_are_in_the_site_unless_together_they_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = next((PUBLISHED / "embedded/studies/permuted-digits/figures").glob("*.png"))
-    made = attachments.figure(source, tmp_path, "figures", "words")
-    assert (tmp_path / made.picture).stat().st_size < 0.4 * source.stat().st_size
-    monkeypatch.setattr(attachments, "LARGEST_SVG", 10)
-    assert attachments.figure(source, tmp_path, "figures", "words").svg == ""
+    found = collect.collect(copied(tmp_path / "results", "embedded/permuted-digits"))
+    source, *_ = found.drawings
+    assert len(found.drawings) == 2 and source.stat().st_size > 100_000
+    assert attachments.has_svg(found), "an ordinary study has all of its drawings"
+    picture = source.with_suffix(".png")
+    made = attachments.figure(picture, tmp_path / "site", "figures", "words", True)
+    assert (tmp_path / "site" / made.svg).read_bytes() == source.read_bytes()
+    assert (tmp_path / "site" / made.picture).stat().st_size < 0.4 * picture.stat().st_size
+    size = sum(path.stat().st_size for path in found.drawings)
+    monkeypatch.setattr(attachments, "MOST_SVG", size - 1)
+    assert not attachments.has_svg(found)
+    assert attachments.figure(picture, tmp_path / "site", "figures", "words", False).svg == ""
+
+
+def test_the_site_of_the_published_results_stays_small_without_drawings() -> None:
+    assert not attachments.has_svg(collect.collect(PUBLISHED))
 
 
 def test_a_large_table_is_packed_and_is_the_same_table(

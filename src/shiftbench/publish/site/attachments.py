@@ -16,15 +16,19 @@ from shiftbench.core import checkout
 from shiftbench.evaluation import figure_files
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import SiteStudy
+from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 COLOURS = 256
 """Number of colours of a figure: enough for line art, at a third of the size."""
 PICTURE = ".webp"
 """Suffix of figures in the site: without loss, a fifth smaller than PNG."""
-LARGEST_SVG = 85_000
-"""Largest SVG in the site, in bytes; larger ones are only in the results."""
+MOST_SVG = 8_000_000
+"""Largest size of all SVGs of a site together, in bytes; else they are only in the results.
+
+They are opened by a click alone, so that no page weighs more with them, but a site does: that of
+the published results has 20 MB without, and would have 60 MB with its SVGs.
+"""
 DOWNLOADS = (result_paths.SUMMARY, result_paths.SCORE_TABLE)
 LARGEST_TABLE = 8_000
 """Largest unpacked table, in bytes; larger ones are compressed, to a fifth or less."""
@@ -35,7 +39,7 @@ NAMED = 5
 class SiteFigure(NamedTuple):
     """A figure in the site.
 
-    picture, svg: addresses from the site's root, svg empty if it is too large; size: width and
+    picture, svg: addresses from the site's root, svg empty without a copy there; size: width and
     height in pixels; alt: alternative text; caption: as in the file, may be empty; source: the file
     in the results.
     """
@@ -49,7 +53,14 @@ class SiteFigure(NamedTuple):
     source: str
 
 
-def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigure]:
+def has_svg(results: SiteResults) -> bool:
+    """Return whether a site of these results has its figures as SVG too."""
+    return sum(path.stat().st_size for path in results.drawings) <= MOST_SVG
+
+
+def figures(
+    study: SiteStudy, standings: Standings, site: Path, with_svg: bool = True
+) -> list[SiteFigure]:
     """Copy the figures of a study to the site, in the order of its config."""
     order = {name: number for number, name in enumerate(study.planned.artefacts)}
     paths = sorted(
@@ -57,7 +68,7 @@ def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigu
         key=lambda path: (order.get(path.stem, len(order)), path.stem),
     )
     return [
-        figure(path, site, f"figures/{study.place}", _alternative(study, standings, path))
+        figure(path, site, f"figures/{study.place}", _alternative(study, standings, path), with_svg)
         for path in paths
     ]
 
@@ -83,8 +94,8 @@ def _sentences(text: str) -> list[str]:
     return [one for one in re.split(r"(?<=\.) (?=[A-Z0-9])", text) if one]
 
 
-def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
-    """Copy one figure to a folder of the site."""
+def figure(path: Path, site: Path, folder: str, alt: str, with_svg: bool = True) -> SiteFigure:
+    """Copy one figure to a folder of the site; with_svg: its drawing too, if there is one."""
     target = (site / folder / path.name).with_suffix(PICTURE)
     target.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(path) as picture:
@@ -95,7 +106,7 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
         small.convert("RGB").save(target, lossless=True)
     drawing = path.with_suffix(".svg")
     svg = ""
-    if drawing.exists() and drawing.stat().st_size <= LARGEST_SVG:
+    if with_svg and drawing.exists():
         shutil.copyfile(drawing, target.with_suffix(".svg"))
         svg = f"{folder}/{drawing.name}"
     return SiteFigure(

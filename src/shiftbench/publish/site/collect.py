@@ -168,6 +168,16 @@ class SiteResults:
         return {**self.own_methods, **self.library.methods, **self.own_methods}
 
     @cached_property
+    def drawings(self) -> list[Path]:
+        """Figures as SVG: those of all studies, and those about all studies."""
+        folders = [study.folder / "figures" for study in self.studies]
+        of_all = [path.with_suffix(".svg") for path in self.figures]
+        return [
+            *(path for folder in folders for path in sorted(folder.glob("*.svg"))),
+            *filter(Path.exists, of_all),
+        ]
+
+    @cached_property
     def namesakes(self) -> set[str]:
         """Methods that share their label with another, as VCL on images and on words."""
         labels = {name: method.data["label"] for name, method in self.methods.items()}

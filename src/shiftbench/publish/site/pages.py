@@ -191,7 +191,7 @@ def _write_configs(
             plan=plan,
             listed=study_list.of(plan, results, ranked),
             figures=[
-                attachments.figure(path, write.site, "figures", ranks)
+                attachments.figure(path, write.site, "figures", ranks, attachments.has_svg(results))
                 for path in (results.figures if last else ())
             ],
         )
@@ -233,7 +233,9 @@ def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
     rows = study_page.rows(study, ranked, results)
-    figures, of_figures = attachments.shared_sentences(attachments.figures(study, ranked, site))
+    with_svg = attachments.has_svg(results)
+    copied = attachments.figures(study, ranked, site, with_svg)
+    figures, of_figures = attachments.shared_sentences(copied)
     return {
         "study": study,
         "standings": ranked,
