@@ -29,7 +29,7 @@ def kept() -> Iterator[None]:
     """
     folder, process, leave = Path.cwd(), os.getpid(), os._exit
 
-    def told(status: int) -> NoReturn:
+    def report_and_leave(status: int) -> NoReturn:
         if os.getpid() == process:  # and not a process that the method has forked
             caller = sys._getframe(1)
             place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
@@ -37,7 +37,7 @@ def kept() -> Iterator[None]:
             status = status or exit_statuses.MISTAKE  # 0 would mean that there are results
         leave(status)
 
-    os._exit = told  # type: ignore[assignment]
+    os._exit = report_and_leave  # type: ignore[assignment]
     try:
         yield
         if (now := Path.cwd()) != folder:
