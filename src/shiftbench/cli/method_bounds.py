@@ -1,6 +1,6 @@
 """What the code of a method must not do to the process of its job: end it, or leave its folder.
 
-Either would lose the results without a word: they are written where the process began.
+Either would lose the results silently, since they are written where the process began.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXIT = "<frozen _sitebuiltins>"
 def kept() -> Iterator[None]:
     """Report, and raise UserError where that is possible, if the code inside breaks the bounds.
 
-    The working folder is what it was in any case.
+    The working folder is restored in any case.
     """
     folder, process, leave = Path.cwd(), os.getpid(), os._exit
 
