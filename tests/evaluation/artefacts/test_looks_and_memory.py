@@ -190,7 +190,7 @@ def test_the_title_says_whose_gap_is_smallest_without_bounds(study):
     (title,) = [block.get_suptitle() for block in stability_gap.draw(study).subfigs]
     assert title in [
         f"{STREAM}: VCL + coreset, {size} has the smallest stability gap of 3 methods, 20.0 points;"
-        " no other is significantly worse"
+        " all seeds alike, so no test"
         for size in (0, 20, 100)
     ]
     assert stability_gap.caption(study).startswith(f"{title}. ")
