@@ -1,6 +1,6 @@
-"""What the code of a method must not do to the process of its job: end it, or leave its folder.
+"""Limits on the code of a method: it may not end the process of a job or change its folder.
 
-Either would lose the results silently, since they are written where the process began.
+Either would lose the results, because they are written where the process began.
 """
 
 from __future__ import annotations

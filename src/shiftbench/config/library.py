@@ -153,11 +153,14 @@ class Library:
 
         Claims and numbers of papers are about the latter.
         """
-        ours = (OURS / "methods").resolve()
-        same = [
-            one for path, key, one in self._methods if key == name and path.resolve().parent == ours
-        ]
-        return bool(same) and method.data.get("pipeline") != same[0].data.get("pipeline")
+        ours = self._ours.get(name)
+        return ours is not None and method.data.get("pipeline") != ours.data.get("pipeline")
+
+    @functools.cached_property
+    def _ours(self) -> dict[str, YamlValue]:
+        """The methods of this repository by name."""
+        folder = (OURS / "methods").resolve()
+        return {name: one for path, name, one in self._methods if path.resolve().parent == folder}
 
     def doubled_methods(self) -> Iterator[tuple[YamlValue, str]]:
         """Yield methods whose name another file of the same folder has too, with a message."""

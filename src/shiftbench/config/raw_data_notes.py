@@ -24,7 +24,7 @@ def on_licences(config: Config) -> Iterator[str]:
 
 
 def on_mirrors(config: Config) -> Iterator[str]:
-    """Yield a note that names the data sets that need a mirror, if there is none."""
+    """Yield a note that names the data sets that only a mirror has, if no mirror is set."""
     if names := raw.without_mirror(_used(config), stream_jobs.RAW):
         yield (
             f"{', '.join(names)}: no public address has these files. Set {raw.MIRROR} to a folder"

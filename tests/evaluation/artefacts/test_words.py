@@ -153,7 +153,7 @@ def test_the_caption_counts_the_changes_and_those_of_content():
     history = histories.history(study().run("planted-words", "vbs").isel(seed=[0]), stream())
     content = np.isfinite(history.distance[:, history.content]).sum()
     caption = word_changes.caption(study())
-    assert f"{content} of them are of content words" in caption
+    assert f"{content} are in content words" in caption
     assert "Words of content are those of a theme." in caption
 
 

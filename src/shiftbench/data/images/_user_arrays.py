@@ -141,8 +141,8 @@ def _array(path: Path, arrays: NpzFile, name: str) -> np.ndarray:
 def _as_bytes(name: str, images: np.ndarray) -> np.ndarray:
     if images.dtype.kind in "iu" and images.max() == 1:
         raise UserError(
-            f"{name} are whole numbers from 0 to 1, which would be nearly black of 255 levels."
-            " Write them as bool or float, where 1 is white."
+            f"{name} are whole numbers from 0 to 1, which would be nearly black on the scale from"
+            " 0 to 255. Write them as bool or float, where 1 is white."
         )
     if images.dtype == np.uint8:
         return images

@@ -20,7 +20,7 @@ RATES = ("learning_rate", "step_size")
 """Settings that are the learning rate of a learner."""
 
 Flaws = dict[int, str]
-"""What is wrong with predictions of a task, by the position of the seed."""
+"""The errors found in the predictions of a task, by the position of the seed."""
 
 
 def note(flaws: Flaws, predictive: Predictive, scores: dict[str, np.ndarray]) -> None:

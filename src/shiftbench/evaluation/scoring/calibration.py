@@ -19,7 +19,7 @@ from shiftbench.evaluation.scoring import caption_notes
 
 METRIC = "interval_coverage"
 LEVEL = 0.95
-"""Of the predictive intervals of METRIC."""
+"""The level of the predictive intervals whose coverage METRIC is."""
 NARROW, WIDE = 0.9, 0.99
 """Shares of values below and above which intervals are too narrow, and too wide."""
 CHANCE = 0.01

@@ -22,7 +22,7 @@ from scipy import special, stats
 from shiftbench.config import components
 
 LEVEL = 0.95
-"""Of all confidence intervals."""
+"""The level of all confidence intervals."""
 Bounds = tuple[float | None, float | None]
 """Lowest and highest value that a number can have; None for an open end."""
 UNBOUNDED: Bounds = (None, None)
