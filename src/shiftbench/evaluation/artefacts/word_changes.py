@@ -55,9 +55,9 @@ def caption(study: StudyResults) -> str:
     everything = int(np.isfinite(_distance(run, history)).sum())
     content = int(np.isfinite(_content_distance(run, history)).sum())
     return (
-        f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}. {everything}"
-        f" changes of words that occurred before have a weight of at least {LEAST}; {content} of"
-        f" them are of content words. The {min(content, ROWS)} that move farthest are shown."
+        f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}: {everything} changes"
+        f" of meaning with a weight of at least {LEAST}, without words that are new;"
+        f" {content} are in content words. The table shows the {min(content, ROWS)} largest."
         f" {histories.content_note(store)} distance: 1 - cosine of the word's vectors"
         f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"
         " then. Vectors are those of the most"
