@@ -8,7 +8,9 @@ from typing import Any
 from shiftbench.api.arguments import mapping
 from shiftbench.api.input_error import InputError
 
-ARGUMENTS = ("name", "method", "values", "settings", "model", "classes", "tasks", "seed")
+ARGUMENTS = (
+    "name", "method", "values", "settings", "model", "classes", "tasks", "seed", "components",
+)  # fmt: skip
 """Arguments of the functions of `shiftbench`."""
 
 

@@ -32,15 +32,18 @@ class _Online(base.Estimator):
         classes: Sequence[Hashable] | int | None,
         tasks: int | None,
         seed: int,
+        components: Any,
     ) -> None:
         self.method = method
         self.settings = settings
         self.model = model
         self.tasks = tasks
         self.seed = seed
+        self.components = components
         self.method_ = online_method.method(
-            method, model=model, classes=classes, tasks=tasks, seed=seed, **arguments(settings)
-        )
+            method, model=model, classes=classes, tasks=tasks, seed=seed, components=components,
+            **arguments(settings),
+        )  # fmt: skip
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn one row."""
@@ -66,7 +69,7 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
 
     Parameters
     ----------
-    method, model, tasks, seed
+    method, model, tasks, seed, components
         As in `shiftbench.method`.
     settings
         Settings by their name, or by ``"component.setting"``.
@@ -84,8 +87,9 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
         model: Any = None,
         tasks: int | None = None,
         seed: int = 0,
+        components: Any = (),
     ) -> None:
-        super().__init__(method, settings, model, None, tasks, seed)
+        super().__init__(method, settings, model, None, tasks, seed, components)
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """Return the mean, or the normal distribution with it and the standard deviation.
@@ -114,7 +118,7 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    method, settings, model, tasks, seed
+    method, settings, model, tasks, seed, components
         As in `OnlineRegressor`.
     classes
         All labels, or how many there are at most; labels are then numbered as they appear.
@@ -133,9 +137,10 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
         classes: Sequence[Hashable] | int = (False, True),
         tasks: int | None = None,
         seed: int = 0,
+        components: Any = (),
     ) -> None:
         self.classes = classes
-        super().__init__(method, settings, model, classes, tasks, seed)
+        super().__init__(method, settings, model, classes, tasks, seed, components)
 
     @property
     def _multiclass(self) -> bool:
@@ -191,7 +196,7 @@ class ChangeDetector(base.DriftDetector):
         A method that detects changes of a series, by name or as a pipeline.
     settings
         Settings by their name, or by ``"component.setting"``.
-    tasks, seed
+    tasks, seed, components
         As in `shiftbench.method`.
 
     Attributes
@@ -207,13 +212,17 @@ class ChangeDetector(base.DriftDetector):
         settings: Mapping[str, Any] | None = None,
         tasks: int | None = None,
         seed: int = 0,
+        components: Any = (),
     ) -> None:
         super().__init__()
         self.method = method
         self.settings = settings
         self.tasks = tasks
         self.seed = seed
-        self.method_ = online_method.method(method, tasks=tasks, seed=seed, **arguments(settings))
+        self.components = components
+        self.method_ = online_method.method(
+            method, tasks=tasks, seed=seed, components=components, **arguments(settings)
+        )
         self._known = 0
 
     def update(self, x: int | float) -> None:

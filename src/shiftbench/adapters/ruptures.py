@@ -27,6 +27,8 @@ class Segmentation(BaseEstimator):
         `shiftbench.changepoints`, which standardises each series.
     settings
         Settings by their name, or by ``"component.setting"``.
+    components
+        As in `shiftbench.method`.
 
     Attributes
     ----------
@@ -37,14 +39,20 @@ class Segmentation(BaseEstimator):
     found_: Changepoints | None = None
 
     def __init__(
-        self, method: Any = "robust-bocpd", settings: Mapping[str, Any] | None = None
+        self,
+        method: Any = "robust-bocpd",
+        settings: Mapping[str, Any] | None = None,
+        components: Any = (),
     ) -> None:
         self.method = method
         self.settings = settings
+        self.components = components
 
     def fit(self, signal: Any) -> Self:
         """Find the changes of a signal, [n] or [n, series]."""
-        self.found_ = changepoints(signal, self.method, **arguments(self.settings))
+        self.found_ = changepoints(
+            signal, self.method, components=self.components, **arguments(self.settings)
+        )
         return self
 
     def predict(self, threshold: float = 0.0) -> list[int]:

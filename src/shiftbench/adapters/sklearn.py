@@ -29,12 +29,14 @@ class _Online(BaseEstimator):
         model: Any,
         tasks: int | None,
         random_state: Any,
+        components: Any,
     ) -> None:
         self.method = method
         self.settings = settings
         self.model = model
         self.tasks = tasks
         self.random_state = random_state
+        self.components = components
 
     def _made(self, classes: Any = None) -> OnlineMethod:
         """Return the method before its first row."""
@@ -43,7 +45,7 @@ class _Online(BaseEstimator):
             seed = check_random_state(seed).randint(2**31 - 1)
         return method(
             self.method, model=self.model, classes=classes, tasks=self.tasks, seed=int(seed),
-            **arguments(self.settings, seed="random_state"),
+            components=self.components, **arguments(self.settings, seed="random_state"),
         )  # fmt: skip
 
     def _predicted(self, X: Any) -> Any:
@@ -56,7 +58,7 @@ class OnlineRegressor(RegressorMixin, _Online):
 
     Parameters
     ----------
-    method, model, tasks
+    method, model, tasks, components
         As in `shiftbench.method`.
     settings : dict, optional
         Settings by their name, or by ``"component.setting"``.
@@ -77,8 +79,9 @@ class OnlineRegressor(RegressorMixin, _Online):
         model: Any = None,
         tasks: int | None = None,
         random_state: Any = 0,
+        components: Any = (),
     ) -> None:
-        super().__init__(method, settings, model, tasks, random_state)
+        super().__init__(method, settings, model, tasks, random_state, components)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget all rows, and learn these."""
@@ -107,7 +110,7 @@ class OnlineClassifier(ClassifierMixin, _Online):
 
     Parameters
     ----------
-    method, settings, model, tasks, random_state
+    method, settings, model, tasks, random_state, components
         As in `OnlineRegressor`.
 
     Attributes
@@ -126,8 +129,9 @@ class OnlineClassifier(ClassifierMixin, _Online):
         model: Any = None,
         tasks: int | None = None,
         random_state: Any = 0,
+        components: Any = (),
     ) -> None:
-        super().__init__(method, settings, model, tasks, random_state)
+        super().__init__(method, settings, model, tasks, random_state, components)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget all rows, and learn these."""

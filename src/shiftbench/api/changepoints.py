@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shiftbench.api import learners
+from shiftbench.api import _own_components, learners
 from shiftbench.api.arguments import array, length, mapping, refuse_doubled
 from shiftbench.api.definition import Definition, defined
 from shiftbench.api.input_error import InputError
@@ -71,7 +71,12 @@ class Changepoints:
 
 
 def changepoints(
-    values: Any, method: Any = "robust-bocpd", *, settings: Any = None, **named: Any
+    values: Any,
+    method: Any = "robust-bocpd",
+    *,
+    settings: Any = None,
+    components: Any = (),
+    **named: Any,
 ) -> Changepoints:
     """Find the changes of a series.
 
@@ -89,6 +94,8 @@ def changepoints(
         for this and for the settings. Methods with run lengths, such as BOCPD, say where a change
         was. Detectors, such as ``"cusum"`` and ``"adwin"``, say where they raised an alarm, which
         may be later, with probability 1.
+    components
+        A folder with components of yours, or several, as for `shiftbench.method`.
 
     Returns
     -------
@@ -107,7 +114,7 @@ def changepoints(
     >>> found.frame["position"].tolist()
     [40]
     """
-    definition = defined(method, named, mapping("settings", settings), None)
+    definition = defined(method, named, mapping("settings", settings), None, components)
     table = _table(values)
     rows = np.flatnonzero(~table.isna().any(axis=1))
     seen = table.to_numpy(float)[rows]
@@ -193,7 +200,8 @@ def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
 def _segments(definition: Definition, scaled: np.ndarray) -> list[Change]:
     """Return the changes of the most probable segmentation of values [n, d]."""
     n, d = scaled.shape
-    built = learners.built(definition, Form((), d, False, 1), n)
+    with _own_components.known(definition.own):
+        built = learners.built(definition, Form((), d, False, 1), n)
     steps = Steps(built.learner, seeding.block([0], "python", "series", definition.name))
     batch = Batch(built.inputs(np.zeros(n)), scaled[None], np.ones((1, n), bool))
     infos = list(steps.learn_rows(batch))

@@ -7,6 +7,8 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from shiftbench.api import _own_components
+from shiftbench.api._own_components import Folders
 from shiftbench.api.arguments import plain, shown
 from shiftbench.api.input_error import InputError
 from shiftbench.config import component_checks, components, digest, method_labels
@@ -26,12 +28,13 @@ OWN = "own"
 class Definition(NamedTuple):
     """A pipeline and a model, each component with all its settings.
 
-    name: that of the method in the library, or OWN.
+    name: that of the method in the library, or OWN. own: folders with components of the user.
     """
 
     name: str
     pipeline: list[Component]
     model: Component | None
+    own: Folders = ()
 
     @property
     def parts(self) -> list[tuple[str, Component]]:
@@ -46,7 +49,8 @@ class Definition(NamedTuple):
     @property
     def trains_network(self) -> bool:
         """Whether the learner fits a network."""
-        return bool(components.facts("learners", self.pipeline[-1][0]).model)
+        with _own_components.known(self.own):
+            return bool(components.facts("learners", self.pipeline[-1][0]).model)
 
 
 def defined(
@@ -54,6 +58,7 @@ def defined(
     settings: Mapping[str, Any],
     dotted: Mapping[str, Any],
     model: Any,
+    own: Any = (),
 ) -> Definition:
     """Return a method with all its settings.
 
@@ -67,12 +72,22 @@ def defined(
         Values by component.setting.
     model
         The network, as in a config; None without one.
+    own
+        Folders with components of the user: a path, or a list of paths.
 
     Raises
     ------
     InputError
         With all that is wrong, each with its remedy.
     """
+    folders = _own_components.folders(own)
+    with _own_components.known(folders):
+        return _defined(method, settings, dotted, model)._replace(own=folders)
+
+
+def _defined(
+    method: str | Sequence[Any], settings: Mapping[str, Any], dotted: Mapping[str, Any], model: Any
+) -> Definition:
     name, items = _pipeline(method)
     for key, value in [*_dotted(settings, items).items(), *dotted.items()]:
         component, _, setting = key.partition(".")

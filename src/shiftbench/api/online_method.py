@@ -33,6 +33,7 @@ def method(
     classes: Sequence[Hashable] | int | None = None,
     tasks: int | None = None,
     seed: int = 0,
+    components: str | Path | Sequence[str | Path] = (),
     **named: Any,
 ) -> OnlineMethod:
     """Return a method that learns from rows as they come.
@@ -54,6 +55,9 @@ def method(
         earlier rows, or a step size that depends on it.
     seed
         Number of the repetition: methods that draw give other draws for another seed.
+    components
+        A folder with components of yours, or several, as in a config. Their files are read again
+        by each call, so that edits count.
     **named
         Settings by their name, which one component of the method has: ``noise_sd=2.0``.
 
@@ -76,7 +80,7 @@ def method(
     >>> round(m.predict_one({"x": 2}).mean)
     6
     """
-    definition = defined(name, named, mapping("settings", settings), model)
+    definition = defined(name, named, mapping("settings", settings), model, components)
     return OnlineMethod(definition, classes=classes, tasks=tasks, seed=seed)
 
 
@@ -275,6 +279,7 @@ class OnlineMethod(RestorableMethod):
         names of inputs other than texts, numbers and booleans.
         """
         meta, arrays = self.__getstate__()
+        del meta["components"]  # a file may be loaded where the folders have another place
         saved_methods.write(file_path("path", path), arrays, meta)
 
     def load(self, path: str | Path) -> Self:
@@ -290,7 +295,7 @@ class OnlineMethod(RestorableMethod):
         saved_methods.refuse_other(path, meta, self._before_rows())
         made = object.__new__(type(self))
         with saved_methods.errors_about(path):
-            made.__setstate__((meta, arrays))
+            made.__setstate__((meta | {"components": self._definition.own}, arrays))
         self.__dict__ = made.__dict__
         return self
 

@@ -6,11 +6,12 @@ import copy
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shiftbench.api import learners, saved_methods
+from shiftbench.api import _own_components, learners, saved_methods
 from shiftbench.api.arguments import whole
 from shiftbench.api.definition import Definition
 from shiftbench.api.inputs import Inputs
@@ -59,7 +60,8 @@ class RestorableMethod:
         self._build(inputs, targets, form)
 
     def _build(self, inputs: Inputs, targets: Values | Labels, form: Form) -> None:
-        self._built = learners.built(self._definition, form, self._tasks)
+        with _own_components.known(self._definition.own):
+            self._built = learners.built(self._definition, form, self._tasks)
         seeds = seeding.block([self._seed], *self._key)
         self._steps = Steps(self._built.learner, seeds)
         self._inputs, self._targets, self._form = inputs, targets, form
@@ -83,7 +85,7 @@ class RestorableMethod:
 
     def _before_rows(self) -> dict[str, Any]:
         """Return what the method was made of and its classes so far, as values for JSON."""
-        name, pipeline, model = self._definition
+        name, pipeline, model, _ = self._definition
         method = {
             "name": name,
             "pipeline": pipeline,
@@ -101,7 +103,7 @@ class RestorableMethod:
 
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that makes the method, as values for JSON and arrays."""
-        meta = self._before_rows()
+        meta = self._before_rows() | {"components": [str(one) for one in self._definition.own]}
         if self._form is None:
             return meta, {}
         assert self._inputs is not None
@@ -118,7 +120,8 @@ class RestorableMethod:
         mine = meta["method"]
         pipeline = [(name, settings) for name, settings in mine["pipeline"]]
         model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
-        self._definition = Definition(mine["name"], pipeline, model)
+        own = tuple(Path(folder) for folder in meta["components"])
+        self._definition = Definition(mine["name"], pipeline, model, own)
         self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
         most = mine["number of classes"]
         self._labels = None if most is None else Labels(most)

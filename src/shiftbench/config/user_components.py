@@ -117,7 +117,10 @@ def _of_folder(folder: Path) -> Iterator[str]:
     """Yield what is wrong with a folder and the names in it."""
     package = folder.name
     if not folder.is_dir():
-        yield f"there is no folder {folder}; a path is relative to the file that it is written in"
+        yield (
+            f"there is no folder {folder}; a relative path starts at the config that has it, or in"
+            " Python at the working directory"
+        )
         return
     if not package.isidentifier() or keyword.iskeyword(package):
         yield f'{folder}: "{package}" cannot be imported; name the folder like a Python variable'

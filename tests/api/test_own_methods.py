@@ -1,0 +1,143 @@
+"""Methods from a user's own folder, in Python: they learn, are copied and saved, and are edited."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shiftbench as sb
+from shiftbench.adapters.sklearn import OnlineRegressor
+from shiftbench.api.input_error import InputError
+from shiftbench.config import components
+
+LEARNER = '''
+"""The mean of all rows, from the folder's own helper."""
+from dataclasses import dataclass
+import numpy as np
+from shiftbench.core.facts import Facts
+from shiftbench.core.interface import Gaussian, Learner
+
+FACTS = Facts(takes={"value": "gaussian", "number": "gaussian"})
+
+@dataclass(frozen=True)
+class Settings:
+    start: float = 0.0
+
+def build(settings, problem, model=None):
+    def init(seeds):
+        shape = (len(seeds), 1, problem.n_outputs)
+        return {"sum": np.full(shape, settings.start), "rows": np.zeros((len(seeds), 1))}
+    def predict(state, inputs, seeds):
+        from my_parts.helpers import mean
+        found = np.repeat(mean(state)[:, None], inputs.shape[1], axis=2)
+        return Gaussian(np.zeros(found.shape[:2]), found, np.ones(found.shape))
+    def observe(state, batch, seeds):
+        total = state["sum"] + batch.targets.sum(axis=1, keepdims=True)
+        return {"sum": total, "rows": state["rows"] + batch.mask.sum(axis=1, keepdims=True)}, {}
+    return Learner(init, predict, observe)
+'''
+HELPER = """
+import numpy as np
+def mean(state):
+    return FACTOR * state["sum"] / np.maximum(state["rows"], 1)[..., None]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the learner `average`."""
+    learners = tmp_path / "my_parts" / "learners"
+    learners.mkdir(parents=True)
+    (learners / "average.py").write_text(LEARNER)
+    write_helper(learners.parent, 1)
+    yield learners.parent
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my_parts"]:
+        del sys.modules[name]
+
+
+def write_helper(folder: Path, factor: int) -> None:
+    (folder / "helpers.py").write_text(HELPER.replace("FACTOR", str(factor)))
+
+
+def averaging(folder: Path, **given) -> sb.method:
+    """Return the method after the rows 1, 2 and 6."""
+    m = sb.method(["average"], components=folder, **given)
+    m.learn_many(None, [1.0, 2.0, 6.0])
+    return m
+
+
+def test_it_learns_and_is_forgotten_by_the_library(folder):
+    assert averaging(folder).predict_one().mean == 3.0
+    assert averaging(folder, start=3.0).predict_one().mean == 4.0
+    assert list(components.packages()) == [components.OURS]
+    with pytest.raises(InputError, match='unknown learner "average"'):
+        sb.method(["average"])
+
+
+def test_a_combinator_of_ours_goes_around_it(folder):
+    m = sb.method(["reset", "average"], components=[folder])
+    m.learn_many(None, [1.0, 2.0, 6.0])
+    assert m.predict_one().mean == 0.0
+
+
+def test_copies_pickles_and_files_predict_alike(folder, tmp_path):
+    m = averaging(folder)
+    m.save(tmp_path / "m.npz")
+    loaded = sb.method(["average"], components=folder).load(tmp_path / "m.npz")
+    for other in (copy.deepcopy(m), pickle.loads(pickle.dumps(m)), loaded):
+        other.learn_one(None, 11.0)
+        assert other.predict_one().mean == 5.0
+    assert m.predict_one().mean == 3.0
+
+
+def test_a_saved_method_is_loaded_after_its_folder_has_moved(folder, tmp_path):
+    averaging(folder).save(tmp_path / "m.npz")
+    other = tmp_path / "elsewhere" / "my_parts"
+    other.parent.mkdir()
+    folder.rename(other)
+    m = sb.method(["average"], components=other).load(tmp_path / "m.npz")
+    assert m.predict_one().mean == 3.0
+
+
+def test_an_edit_counts_from_the_next_method_on(folder):
+    before = averaging(folder)
+    write_helper(folder, 1000)  # of another length, so that Python's cache of modules notices
+    assert averaging(folder).predict_one().mean == 3000.0
+    assert before.tasks_done == 3
+
+
+def test_wrong_folders_are_refused(folder, tmp_path):
+    with pytest.raises(InputError, match=r"there is no folder .*nowhere; a relative path"):
+        sb.method(["average"], components=tmp_path / "nowhere")
+    with pytest.raises(InputError, match="components: 3; give a path"):
+        sb.method(["average"], components=3)
+    (folder / "learners" / "average.py").write_text("FACTS = 1 +")
+    with pytest.raises(InputError, match=r"average\.py, line 1"):
+        sb.method(["average"], components=folder)
+    (tmp_path / "numpy").mkdir()
+    with pytest.raises(InputError, match="name of an installed package"):
+        sb.method(["average"], components=tmp_path / "numpy")
+    assert sys.modules["numpy"] is np
+    assert list(components.packages()) == [components.OURS]
+
+
+def test_a_malformed_state_names_the_learner(folder):
+    file = folder / "learners" / "average.py"
+    file.write_text(file.read_text().replace('return {"sum": total', 'return [1], {"sum": total'))
+    with pytest.raises(Exception, match="average"):
+        averaging(folder)
+
+
+def test_changepoints_and_estimators_take_it(folder):
+    values = np.repeat([0.0, 9.0], 30) + np.tile([0.1, -0.1], 30)
+    detect = {"detect": {"detector": "focus", "threshold": 12.0}}
+    found = sb.changepoints(values, [detect, "average"], components=folder)
+    assert len(found.frame) == 1
+    assert 30 <= found.frame["position"].iloc[0] <= 45, "the place of the alarm"
+    r = OnlineRegressor(["average"], components=folder, settings={"start": 3.0})
+    assert r.fit([[0.0], [0.0], [0.0]], [1.0, 2.0, 6.0]).predict([[0.0]]) == [4.0]
