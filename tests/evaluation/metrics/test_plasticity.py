@@ -64,3 +64,8 @@ def test_one_task_has_no_slope():
     made, stream = run(np.full((2, 1, 1), 0.5))
     assert np.isnan(slope.score(made, stream)).all()
     assert plasticity.score(made, stream).tolist() == [0.5, 0.5]
+
+
+def test_two_tasks_have_the_slope_between_them():
+    made, stream = run(np.array([0.5, 0.7]).reshape(1, 2, 1))
+    assert slope.score(made, stream) == pytest.approx([20.0])
