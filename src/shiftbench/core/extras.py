@@ -21,7 +21,7 @@ class MissingPackage(UserError, ImportError):
 def missing(what: str, package: str, extra: str = "") -> MissingPackage:
     """Return the error for `what`, which needs a package of an extra.
 
-    extra: the extra; empty: that of this package which has the package.
+    extra: the name of the extra; if empty, the extra of shiftbench that contains the package.
     """
     extra = extra or ("networks" if package in NETWORKS else "workflow")
     message = f"{what} needs the package {package}; type: pip install 'shiftbench[{extra}]'"
