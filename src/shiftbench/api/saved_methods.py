@@ -1,4 +1,4 @@
-"""Files of methods, as `OnlineMethod.save` writes them; they are read without trust."""
+"""Files written by `OnlineMethod.save`; reading checks their content and runs no code from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Meta(BaseModel):
 
 
 class _Learnt(_Meta):
-    """What is known after it: the form is (shape of inputs, outputs, classes or not, rows)."""
+    """What is known after the first row; form: (input shape, outputs, classes or not, rows)."""
 
     form: tuple[list[Number], Number, bool, Number]
     names: list[Word] | None

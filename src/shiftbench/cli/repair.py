@@ -1,4 +1,4 @@
-"""The workflow with a look at its results before and after: what is damaged is made again.
+"""Runs the workflow after a check of earlier results: damaged files are made again first.
 
 Damaged or removed files are made first, in a run of Snakemake that makes nothing else. They get
 their old bytes, so that the next run finds the files made from them intact. A single run would
@@ -16,7 +16,7 @@ from shiftbench.config.job import Job
 from shiftbench.forecast import lost_files
 
 MOST = 2000
-"""Targets of a command, whose length is limited."""
+"""The most targets of one command, because the length of commands is limited."""
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
     options: argparse.Namespace,
     start: Callable[[list[str]], int],
 ) -> int:
-    """Make what is damaged, then all that is missing; return the exit status of the latter.
+    """Make damaged files again, then all that is missing; return the exit status of the latter.
 
     planned: the jobs of the config. options: `snakemake`, words for it; `deep`. start: starts
     Snakemake with some words.
