@@ -1,5 +1,4 @@
 """Standard deviation of variational gradients at the start of training; nothing is learnt.
-nothing.
 
 Source: farquhar2020radial, section 5, Fig. 6. At randomly initialised means, the gradient in the
 means of the mean negative log likelihood of some rows is drawn many times, for each of several
