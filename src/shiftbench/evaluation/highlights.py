@@ -27,7 +27,7 @@ NEAR = 0.015
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Weights of red, green and blue."""
 STRETCH = 2.0
-"""Largest height of the axis that grey lines may cause, in heights of the coloured lines."""
+"""How far grey lines may stretch the axis, as a multiple of the range of the coloured lines."""
 
 
 def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:
@@ -80,7 +80,7 @@ def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def shift(learner: str, coloured: Sequence[str]) -> float:
-    """Return where the points of a coloured line lie beside the others', from -0.5 to 0.5."""
+    """Return the horizontal shift of a coloured line's points, from -0.5 to 0.5."""
     return (coloured.index(learner) + 0.5) / len(coloured) - 0.5
 
 

@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
     ]
     figure = _regime_lines.draw(study, grid, rows, _foot(study))
     figure_style.set_message(figure, message(study))
-    for panel in figure.axes:  # a share of 0 has a place on the axis, but no alarms at outliers
+    for panel in figure.axes:  # a share of 0 gets a tick, but has no alarms
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
 
