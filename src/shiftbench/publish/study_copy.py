@@ -124,7 +124,7 @@ def _streams(folder: Path, study: str) -> list[str]:
     path = result_files.of_study(folder, study).get(result_paths.SCORE_TABLE)
     try:
         return [] if path is None else list(tidy_files.read(path)["stream"].unique())
-    except UserError:  # what is published now replaces it
+    except UserError:  # the files published now replace it
         return []
 
 

@@ -24,7 +24,7 @@ from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 PLACE = re.compile(r"(Table|Figure|Fig\.|Theorem)\s*(\d+)")
 NUMBER = re.compile(r"\d*\.\d+|\d+")
 TEXT = "In the text"
-"""The place of claims that stand in no table, figure or theorem."""
+"""The place of claims that are in no table, figure or theorem."""
 LEAST_SHOWN = 0.01
 """The smallest share of the paper's training that is shown, in percent."""
 NAMED = 3
@@ -182,7 +182,7 @@ def _short(value: float) -> str:
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
-    """Return "LABEL NUMBER" as "LABEL: NUMBER", a fraction in percent; other words as they are."""
+    """Return "LABEL NUMBER" as "LABEL: NUMBER", with fractions in percent; keep other texts."""
     label, _, number = part.rpartition(" ")
     try:
         value = float(number)
