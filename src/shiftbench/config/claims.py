@@ -42,7 +42,7 @@ def issues(library: Library) -> Iterator[FileIssue]:
             yield _issue(file, "should be a mapping of names")
         for name, claim in _entries(file):
             if name in seen:
-                yield _issue(claim, f'the claim "{name}" stands in two places')
+                yield _issue(claim, f'the claim "{name}" is in two places')
             seen.add(name)
             yield from _of_claim(name, claim, library)
         for finding in _findings(file):

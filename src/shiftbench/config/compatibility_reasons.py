@@ -38,7 +38,7 @@ def _why_lacking(lack: Lack) -> str:
     part, inner, words, learner, _ = lack
     if "boundary" in words:
         text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
-        return f"{text} needs to be told it; take {part.label} out"
+        return f"{text} needs it; take {part.label} out"
     text = f"{part.label} needs {in_words(sorted(words))} inside it, and {inner.label} has none"
     return f"{text}; {_other_inside(lack)}"
 

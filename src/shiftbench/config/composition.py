@@ -106,7 +106,7 @@ class Composition:
                 continue
             (name,) = [item] if isinstance(item, str) else item
             if name in seen:
-                self.add_issue(element, f'"{name}" stands here twice')
+                self.add_issue(element, f'"{name}" is listed twice')
             seen.add(name)
         return list(names.named())
 

@@ -158,7 +158,7 @@ def _name_issues(place: KeyPath, what: str, values: Any, known: Iterable[str]) -
         if isinstance(value, str) and value not in known:
             yield (*place, position), unknown(what, value, known)
         if value in values[:position]:
-            yield (*place, position), f'"{value}" stands here twice'
+            yield (*place, position), f'"{value}" is listed twice'
 
 
 def _of_compared_methods(place: KeyPath, study: dict) -> Iterator[Issue]:
@@ -203,7 +203,7 @@ def _of_needs(place: KeyPath, kind: str, item: Any, study: dict) -> Iterator[Iss
     revealed = as_list(study.get("reveals"))
     for need in components.facts(kind, name).reveals:
         if need not in revealed:
-            message = f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`'
+            message = f'"{name}" needs to know "{need}"; add it to the study\'s `reveals`'
             yield (*place, name), message
     form = kind == "learners" and components.facts(kind, name).model
     if form and study.get("model") is None:

@@ -168,7 +168,7 @@ class Library:
         for path, name, method in self._methods:
             first = seen.setdefault((path.parent, name), path)
             if first != path:
-                yield method, f'the method "{name}" stands in {first.name} too; rename one'
+                yield method, f'the method "{name}" is also in {first.name}; rename one'
 
     @functools.cached_property
     def _methods(self) -> list[tuple[Path, str, YamlValue]]:

@@ -37,7 +37,9 @@ def issues(config: Config) -> Iterator[Issue]:
             tried = on_trial(config.streams[stream], study.tuning)
             other, before = first.setdefault(stream, (name, tried))
             if before != tried:
-                message = f'the study "{other}" tries other data of the stream "{stream}"'
+                message = (
+                    f'the trials of the study "{other}" use other data of the stream "{stream}"'
+                )
                 yield ("studies", name, "tuning"), f"{message}; give the stream another name here"
 
 

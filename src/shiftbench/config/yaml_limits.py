@@ -65,7 +65,7 @@ def _finished_value(
         if event.anchor in [collection.anchor for collection in open_collections]:
             anchor = event.anchor
             raise UserError(
-                f"{where}: *{anchor} stands inside &{anchor}, so for itself; write it out"
+                f"{where}: *{anchor} is inside &{anchor}, so it would contain itself; write it out"
             )
         return anchored.get(event.anchor)
     return None

@@ -188,6 +188,6 @@ def _key_issues(node: yaml.Node | None, place: KeyPath) -> Iterator[Issue]:
                 node.value[position] = yaml.ScalarNode(TEXT, name, key.start_mark), value
                 yield (*place, name), "a key must be a text; put it in quotes"
             elif name in seen and key.tag != MERGE:
-                yield (*place, name), "this key stands here twice"
+                yield (*place, name), "this key occurs twice"
             seen.add(name)
             yield from _key_issues(value, (*place, name))
