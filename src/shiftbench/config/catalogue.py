@@ -198,7 +198,7 @@ def claims(config: Config) -> dict[str, str]:
 
 
 def _budget(composition: Composition, study: str) -> str:
-    """Return the budget of a study, and the file that it stands in."""
+    """Return the budget of a study, and the file that has it."""
     study = study.removesuffix(TRIALS)
     document, _ = composition.origin(("studies", study))
     return f"{composition.budgets.get(study, 'none')} (in {document.path.name})"
