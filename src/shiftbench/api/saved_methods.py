@@ -83,7 +83,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and meta data of a file, which have the form of those that `save` writes."""
+    """Return arrays and meta data of a file; InputError if `save` did not write it."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(f"{path} {what}; give a file that `save` wrote")

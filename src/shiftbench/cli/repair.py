@@ -55,13 +55,13 @@ def run(
 
 
 def _one_of_each(planned: list[Job], lost: set[str]) -> list[str]:
-    """Return one lost output of each job that has some, after those that it needs."""
+    """Return one lost output of each job that lost any, in the order of the jobs."""
     files = [[file for file in job.outputs if file in lost] for job in planned]
     return [those[0] for those in files if those]
 
 
 def _without_targets(words: list[str]) -> list[str]:
-    """Return the words for Snakemake, without the studies or files that it is asked for."""
+    """Return the arguments of Snakemake without its targets (studies or files)."""
     if not words:
         return []
     from snakemake.cli import get_argument_parser

@@ -1,7 +1,7 @@
 """Finds components of a config that do not fit together, from what they declare.
 
-Pipelines have to fit streams (`compatible_pipelines`). Metrics and artefacts need something of the
-streams, of all predictions, and of what at least one method offers. Every message has the reason
+Pipelines have to fit streams (`compatible_pipelines`). Metrics and artefacts have conditions on the
+streams, on all predictions, and on what at least one method offers. Every message has the reason
 and the remedy (`compatibility_reasons`). Other errors, such as an unknown name, are left to
 `config_checks`. The phrases for the words are in `compatibility_words`.
 """

@@ -157,7 +157,7 @@ def _between(kind: str) -> list[str]:
 
 
 def other_metric(part: Part, prediction: str, peers: Peers) -> str:
-    """Advise to take a metric out, and which metrics judge the prediction instead."""
+    """Return the advice to remove a metric, with the metrics that judge the prediction instead."""
     metrics = (any_part("metrics", name) for name in components.names("metrics"))
     found = [
         one.name
@@ -195,7 +195,7 @@ def spelled(when: Condition) -> str:
 
 
 def _set(when: Condition, part: Part) -> str:
-    """Advise to set what a condition asks of a component's settings beyond what they are."""
+    """Return the advice to set the settings of a component that do not meet a condition."""
     if isinstance(when, bool):
         return "set any settings"
     first = when if isinstance(when, Mapping) else when[0]
@@ -208,7 +208,7 @@ def _set(when: Condition, part: Part) -> str:
 
 
 def _unset(when: Condition, part: Part) -> str:
-    """Advise to set a setting of a component so that a condition no longer holds."""
+    """Return the advice to change a setting of a component so that a condition no longer holds."""
     if isinstance(when, bool):
         return f"set other settings of {part.label}"
     first = when if isinstance(when, Mapping) else when[0]

@@ -1,8 +1,8 @@
 """The part of the environment that a job depends on: the packages that it imports, and theirs.
 
-It is read from the lock file, which lists below each package those that need it. So it is the same
-on every machine and for every Python, and nothing is imported. Packages that only a user's own
-components import may be missing in the lock; they count with their installed version.
+It is read from the lock file, which lists below each package the packages that need it. So it is
+the same on every machine and for every Python, and nothing is imported. Packages that only a user's
+own components import may be missing in the lock; they count with their installed version.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Our share of what a paper trains on, which decides whether claims get verdicts.
 
-The share is that of the training rows of the tasks, times that of the passes over them, times that
-of the weights of the network, each at most 1, so that none makes up for another. Below `LEAST`
-there is no verdict. paper_training.yaml has the training of the papers. The share is computed from
-settings alone, without a store, so that published scores can be judged again.
+The share is the product of three shares: of the training rows of the tasks, of the passes over
+them, and of the weights of the network. Each is at most 1, so that none makes up for another. Below
+`LEAST` there is no verdict. paper_training.yaml has the training of the papers. The share is
+computed from settings alone, without a store, so that published scores can be judged again.
 """
 
 from __future__ import annotations

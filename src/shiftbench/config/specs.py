@@ -111,7 +111,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
 
 
 def modules_of_run(spec: Spec) -> list[str]:
-    """Return the modules whose code, with all that they import, decides what a run gives."""
+    """Return the modules whose code, with all their imports, determines the result of a run."""
     return [
         HARNESS,
         components.module_name("streams", spec["stream"]["family"]),

@@ -1,4 +1,4 @@
-"""The jobs that make the streams of a config, and those that fetch their raw files."""
+"""The jobs that make the streams of a config, and the jobs that fetch their raw files."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class _Listener:
         self.broken.append(str(excrepr))
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave out tests of no component, which stand for an empty list of names."""
+        """Leave out the tests that pytest makes for an empty list of names."""
         items[:] = [item for item in items if isinstance(_part(item)[1], str)]
 
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -179,7 +179,7 @@ def _own_frames(part: Name, error: BaseException) -> list[traceback.FrameSummary
 
 
 def _failure(item: Any, error: BaseException) -> tuple[str, str]:
-    """Return the check that failed, with what broke it and where, and the cause if it is known."""
+    """Return the failed check: what broke it and where, and the cause if it is known."""
     if isinstance(error, UserError):
         return str(error), str(error)
     own = _own_frames(_part(item), error)

@@ -30,7 +30,7 @@ def missing(what: str, package: str, extra: str = "") -> MissingPackage:
 
 @contextmanager
 def other_library(what: str, package: str) -> Iterator[None]:
-    """Say that `what` needs a package that is in no extra, where an import inside fails."""
+    """Turn an ImportError inside into the error that `what` needs a package that is in no extra."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Facts about a task that the protocol reveals; None for those that it does not.
+    """Facts about a task that the protocol reveals; None for facts that it does not reveal.
 
     boundary: [S] bool, True where the distribution has changed just before this task.
     task: [S] int, the number of the task's distribution, in the order of first appearance: one that

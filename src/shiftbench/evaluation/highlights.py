@@ -87,7 +87,7 @@ def shift(learner: str, coloured: Sequence[str]) -> float:
 def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndarray]) -> list[str]:
     """Set the y axis to show all coloured lines; return the names of grey ones that leave it.
 
-    A grey line is shown as a whole where it stretches the axis by no more than `STRETCH`.
+    The axis includes a whole grey line if that stretches it by at most `STRETCH`.
     """
     low, high = _range(np.concatenate([np.ravel(values) for values in coloured]))
     (floor, ceiling), left = reach(low, high), []

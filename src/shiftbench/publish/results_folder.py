@@ -63,7 +63,7 @@ class ResultsFolder:
     def incomplete(self) -> dict[str, str]:
         """Return a missing file of each part that has some of its files, but not all.
 
-        A part without any file was not asked for. Raises UserError for files that no job of the
+        A part without any file was not requested. Raises UserError for files that no job of the
         config makes, and for those without a checksum.
         """
         if self.plan is None:

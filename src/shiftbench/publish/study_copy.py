@@ -158,8 +158,8 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
     """Write the cost of each run, from which `plan` estimates.
 
-    They are those of the runs or, where the results are published ones, those published with them.
-    Costs published earlier stay if they are of the same kinds of runs (see `records.alike`).
+    They are the costs of the runs or, for published results, the costs published with them. Costs
+    published earlier stay if they are of the same kinds of runs (see `records.alike`).
     """
     kinds = (result_files.RUNS, result_files.WARM_UPS)
     costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))

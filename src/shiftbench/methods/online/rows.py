@@ -118,7 +118,7 @@ class RowLearner(Learner):
 
 
 def compiled_of(learner: Learner) -> CompiledRows | None:
-    """Return the compiled functions that do what the learner does; None if it has none."""
+    """Return the compiled functions of the learner; None if it has none."""
     return learner.rows if isinstance(learner, RowLearner) and learner.block else None
 
 

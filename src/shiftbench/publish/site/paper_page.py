@@ -177,7 +177,7 @@ def _place_of(number: float, scores: str) -> int | None:
 
 
 def _short(value: float) -> str:
-    """Return a number with three digits, or as many as it has before the point."""
+    """Return a number with three significant digits; from 1000 on, rounded to an integer."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
