@@ -98,7 +98,7 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, make installs from it"
 
-# The site is made anew: what a notebook prints is what this checkout computes. Warnings are errors.
+# Built without caches, so that notebooks show what this checkout computes. Warnings are errors.
 docs: $(PEERS) ## Make the documentation site, with tutorials that run and pages of results
 	@.venv-peers/bin/python -m sphinx -q -E -a -W --keep-going -c docs \
 		-d docs/_build/doctrees . docs/_build/html

@@ -2,7 +2,7 @@
 
     make perf ARGS="--only steps --pairs 5"
 
-It takes half an hour on a quiet machine. Both sides run in separate processes, theirs in
+It takes about 12 minutes on a quiet machine. Both sides run in separate processes, theirs in
 .venv-perf. Each side is warmed up by a round that does not count.
 """
 

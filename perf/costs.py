@@ -41,7 +41,7 @@ REASONS = {
     ),
     **dict.fromkeys(
         ("beta-closeness", "gibbs", "robust-linear-regression-exact"),
-        "draws or integrates anew after each row; a reference, not for streams",
+        "draws or integrates again after each row; a reference, not for streams",
     ),
     **dict.fromkeys(
         ("diffusion-words", "independent-words", "vbs-words", "vcl-words", "vgs-words"),

@@ -1,4 +1,4 @@
-"""How near the costs that `shiftbench plan` forecasts come to those that were then measured.
+"""How close the costs that `shiftbench plan` forecasts are to measured costs.
 
     python -m perf.forecast results/embedded [results/cpu ...] [--before OTHER/results/cpu]
     python -m perf.forecast results/embedded --published config/cpu.yaml

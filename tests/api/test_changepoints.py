@@ -119,7 +119,7 @@ def test_a_series_without_a_change_has_an_empty_frame() -> None:
 
 
 class FrameLikePolars:
-    """A frame whose columns are a list of names, and that is no frame of pandas."""
+    """A data frame of another library than pandas, whose columns are a list of names."""
 
     def __init__(self, **columns) -> None:
         self.columns, self._columns = list(columns), columns

@@ -1,4 +1,4 @@
-"""A method that ends the process of its job, or leaves its folder, is told with the reason."""
+"""A method that ends the process of its job, or leaves its folder, is reported with the reason."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_trials_judge_nothing() -> None:
         ("{at_least: {vbs-toy: 0.5}}", "{within: 1}", 6, "write one predicate"),
         ("{at_least: {vbs-toy: 0.5}}", "{at_least: {vbs-toy: 1}, by: 1}", 6, 'not go with "by"'),
         ("{at_least: {vbs-toy: 0.5}}", "{alike: [vbs-toy, ewc]}", 6, 'needs "within"'),
-        ("{at_least: {vbs-toy: 0.5}}", "{above: [ewc, ewc]}", 6, "stands here twice"),
+        ("{at_least: {vbs-toy: 0.5}}", "{above: [ewc, ewc]}", 6, "is listed twice"),
         ("{at_least: {vbs-toy: 0.5}}", "{above: [ewc]}", 6, "at least 2"),
         ("{at_least: {vbs-toy: 0.5}}", "{above: [ewc, si, vcl], by: 1}", 6, "two methods"),
         ("{at_least: {vbs-toy: 0.5}}", "{value: 0.5, within: 0}", 6, "a mapping"),
@@ -118,7 +118,7 @@ def test_trials_judge_nothing() -> None:
         ("  where: Fig. 2\n", "", 1, "this key is missing"),
         ("where: Fig. 2", "where: Fig. 2\n  wher: 2", 3, 'unknown key "wher"'),
         ("where: Fig. 2", "where: Fig. 2\n  name: other", 3, 'unknown key "name"'),
-        ("where: Fig. 2", "where: Fig. 2\n  where: 2", 3, "stands here twice"),
+        ("where: Fig. 2", "where: Fig. 2\n  where: 2", 3, "this key occurs twice"),
         ("steps-are-found", "Steps", 1, "small letters"),
         ("where: Fig. 2", "where: Fig. 2\n  check: 2", 3, "true or false"),
     ],
@@ -139,7 +139,7 @@ def test_every_error_at_once_also_those_of_other_files(folder: Path) -> None:
     told = str(found.value)
     for words in (
         'unknown work "nobody2020"', 'unknown metric "jump"', 'unknown method "vbs-toys"',
-        'the claim "steps-are-found" stands in two places', "findings[0].evidence",
+        'the claim "steps-are-found" is in two places', "findings[0].evidence",
     ):  # fmt: skip
         assert words in told
 

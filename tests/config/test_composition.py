@@ -177,7 +177,7 @@ def test_two_files_with_one_method_are_an_error_but_ours_may_be_replaced(load, t
     again = tmp_path / "methods/again.yaml"
     again.write_text(METHODS.replace("beam-mean", "ewc").replace("ensemble:", "other:"))
     told = errors(load, "budget: quick\nstudies: [step]\n")
-    assert 'methods/paper.yaml, line 8, mean: the method "mean" stands in again.yaml too' in told
+    assert 'methods/paper.yaml, line 8, mean: the method "mean" is also in again.yaml' in told
     assert "ewc" not in told, "ours"
     again.unlink()
     load("budget: quick\nstudies: [step]\n")
@@ -248,7 +248,7 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
         ("studies: [step]", "line 1, studies[0]: the study \"step\" has budgets; choose one"),
         ("budget: cpu\nstudies: [step]", 'unknown budget of the study "step" "cpu"; known: quick'),
         ("studies: [stepp]", 'line 1, studies[0]: unknown study "stepp"; did you mean "step"?'),
-        ("budget: few\nstudies: [step, step]", '"step" stands here twice'),
+        ("budget: few\nstudies: [step, step]", '"step" is listed twice'),
         ("budget: few\nstudies: [[step]]", "write a name, or one name with its changes"),
         ("budget: few\nstudies: step", "should be a list of names, or a mapping"),
         ("budget: few\nstudie: [step]", 'unknown key "studie"; did you mean "studies"?'),

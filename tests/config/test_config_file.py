@@ -108,7 +108,7 @@ studies:
         'line 4, streams.steps.family: unknown family "toy-stp"; did you mean "toy-step"?',
         "line 5, streams.digits.tasks: should be a whole number of at least 1 (it is 0)",
         'line 7, studies.all: the name "all" stands for all studies; choose another',
-        "line 9, studies.all.title: this key stands here twice",
+        "line 9, studies.all.title: this key occurs twice",
         'line 10, studies.all.streams[0]: unknown stream "step"; did you mean "steps"?',
         'line 11, studies.all.seeds: should be a whole number, such as 3 (it is "many")',
         'line 12, studies.all.sees: unknown key "sees"; did you mean "seeds"?',
@@ -162,14 +162,14 @@ def test_learner_that_needs_what_is_not_revealed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(components, "facts", needy)
     alone = GOOD[: GOOD.index("      beam:")].replace("jump_f1", "log_predictive")
     assert errors(tmp_path, alone) == [
-        'line 15, studies.toy.methods.plain[0].gaussian-mean: "gaussian-mean" needs to be told '
+        'line 15, studies.toy.methods.plain[0].gaussian-mean: "gaussian-mean" needs to know '
         '"boundaries"; add it to the study\'s `reveals`'
     ]
     revealed = "    seeds: 5\n    reveals: [boundaries]\n"
     assert load(tmp_path, alone.replace("    seeds: 5\n", revealed))
     assert errors(tmp_path, GOOD.replace("    seeds: 5\n", revealed))[-1] == (
         'line 18, studies.toy.methods.beam[0]: "beam" does not pass on what the protocol reveals,'
-        ' and "gaussian-mean" needs to be told it; take "beam" out'
+        ' and "gaussian-mean" needs it; take "beam" out'
     )
 
 
@@ -193,8 +193,8 @@ CHAIN = "definitions:\n  - &a0 []\n" + "".join(f"  - &a{i + 1} [*a{i}]\n" for i 
         ("a: \0", "not valid YAML"),
         ("a: 1\nb: 2001-13-45", "line 2: not valid YAML: month must be in 1..12"),
         ("a: 1\nb: " + "9" * 5000, "line 2: not valid YAML: Exceeds the limit"),
-        ("definitions: &a [*a]", "line 1: \\*a stands inside &a"),
-        ("definitions:\n  - &a\n    b: {<<: *a}", "line 3: \\*a stands inside &a"),
+        ("definitions: &a [*a]", "line 1: \\*a is inside &a"),
+        ("definitions:\n  - &a\n    b: {<<: *a}", "line 3: \\*a is inside &a"),
         ("[" * 3000, "line 1: more than 50 lists and mappings inside each other"),
         (CHAIN, "line 51: more than 50 lists and mappings inside each other"),
         (LAUGHS, "line 8: up to here, with aliases written out, more than 1,000,000 characters"),

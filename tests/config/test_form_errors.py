@@ -1,4 +1,4 @@
-"""Errors of form are told in our words, with what stands there and the remedy."""
+"""Errors of form are reported in our words, with the value and the remedy."""
 
 from __future__ import annotations
 

@@ -181,5 +181,5 @@ def test_two_studies_that_share_a_stream_try_the_same_data(load):
     assert {"study-tuning", "second-tuning"} < load(text=text).studies.keys()
     other = study | {"tuning": study["tuning"] | {"streams": {"judge_on": "validation"}}}
     text = yaml.safe_dump(yaml.safe_load(PLAN) | {"studies": {"study": study, "second": other}})
-    with pytest.raises(ConfigError, match='tries other data of the stream "digits"; give'):
+    with pytest.raises(ConfigError, match='use other data of the stream "digits"; give'):
         load(text=text)

@@ -1,4 +1,4 @@
-"""What `shiftbench test` says of a faulty learner: all of it, and nothing that is not so."""
+"""For a learner with one fault, `shiftbench test` prints exactly one message, word for word."""
 
 from __future__ import annotations
 

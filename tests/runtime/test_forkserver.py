@@ -161,7 +161,7 @@ def test_a_server_of_another_checkout_is_none(environment, package, tmp_path) ->
 
 
 def test_a_server_of_another_environment_is_none(environment, tmp_path) -> None:
-    """Such as outside the container of a job."""
+    """This happens outside the container of a job."""
     venv.create(tmp_path, symlinks=True, with_pip=False)
     command = [str(tmp_path / "bin/python"), *_command("tell")[1:]]
     done = subprocess.run(command, env=environment, input="", capture_output=True, text=True)

@@ -178,7 +178,7 @@ class LastMoments:
 
 
 def test_signal_in_the_last_moments_leaves_the_exit_status() -> None:
-    """Such as one that `make` passes on late."""
+    """`make` may pass on a signal late."""
     keep = "from tests.runtime.test_graceful_stop import LastMoments; last = LastMoments()"
     with started(SAVING, keep) as process:
         process.terminate()
@@ -203,7 +203,7 @@ def test_signal_that_does_not_interrupt_the_wait_stops_the_command() -> None:
 
 
 def test_signal_that_is_ignored_stays_ignored() -> None:
-    """Such as under nohup."""
+    """This happens under nohup."""
     with started(SAVING, "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)") as process:
         process.send_signal(signal.SIGHUP)
         process.terminate()

@@ -1,4 +1,4 @@
-"""Artefacts: figures and tables of a study, from its scores; nothing is trained here."""
+"""Artefacts: figures and tables of a study, made from its scores without training."""
 
 
 rule draw_figure:

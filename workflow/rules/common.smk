@@ -44,12 +44,12 @@ finally:
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
 
-# The name that a workflow gives to ours which has it as a module; it gives the config, too.
+# The name under which another workflow uses this one as a module; it then gives the config, too.
 MODULE = workflow.modifier.namespace
 
 
 def place(path):
-    """Return a path that stands in no rule, with the prefix of the module if we are one."""
+    """Return a path that is in no rule, with the module's prefix if this workflow is a module."""
     return workflow.pathvars.apply(workflow.modifier.modify_path(path))
 
 
@@ -115,10 +115,10 @@ pathvars:
     logs="<bench>/logs",
 
 
-# A later plan can say which function, or which package, has changed. Snakemake's own limit of 100
-# jobs a second is lifted: in 9.27 each look for a next job sets a timer for another one, and each
-# job that ends begins one more such chain, so that after some hundred jobs the main process takes
-# half a processor to look at what it knows.
+# The manifest lets a later plan name the function or package that has changed. Snakemake's limit of
+# 100 jobs a second is lifted. In 9.27, each search for the next job sets a timer for another search,
+# and each job that ends starts one more such chain. After some hundred jobs, these searches take half
+# a processor.
 onstart:
     from shiftbench.forecast import digest_manifest
 
@@ -170,7 +170,7 @@ refuse_unwritable_results()
 
 
 class Call:
-    """The call of a job, on which its result does not depend.
+    """The command line of a job, which does not affect its result.
 
     Snakemake keeps no record of a param of this type, so that nothing runs again when a checkout
     has moved.
@@ -233,7 +233,7 @@ def say_what_is_to_do():
 def refuse_damaged():
     """Stop before any job, if one would read a file that was changed since another made it.
 
-    The job itself would refuse it too late: Snakemake has deleted the outputs by then.
+    The job itself would refuse it too late, after Snakemake has deleted its outputs.
     """
     from shiftbench.forecast import lost_files
 
@@ -279,10 +279,10 @@ def called(rule):
 
 
 def asked(rule, key):
-    """Return a function from wildcards to the minutes or memory_mb that a job asks for.
+    """Return a function from wildcards to the minutes or memory_mb that a job requests.
 
-    With retries a training job asks for what such jobs took before, since a limit that is too
-    low only costs a retry. Without retries it asks for what the study says.
+    With retries, a training job requests what such jobs took before, because a limit that is too
+    low only costs a retry. Without retries, it requests the resources of the study.
     """
 
     def ask(wildcards, attempt):
@@ -303,9 +303,9 @@ def resource(rule, key):
 def wanted(study):
     """Return all outputs of a study, and of its trials if it is tuned.
 
-    Stores are listed by name. Snakemake does not miss a file in the middle while what is made
-    from it is there: after a rerun that was killed when the old store was gone already, or in a
-    fresh clone, which has the published summaries, figures and tables.
+    Stores are listed by name, because Snakemake does not notice that an intermediate file is
+    missing as long as the files made from it exist. That happens after a rerun that was killed
+    when it had deleted the old store.
     """
     names = {study, study + jobs.TRIALS}
     plans = [plan for name, plan in CONFIG.studies.items() if name in names]

@@ -1,4 +1,4 @@
-"""Overview: what is made of all studies together: the ledger of claims."""
+"""Overview of all studies: the ledger of claims."""
 
 
 rule write_ledger:

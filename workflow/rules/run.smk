@@ -1,8 +1,8 @@
-"""Runs: one method on one stream with one block of seeds; where the time goes.
+"""Runs: one method on one stream with one block of seeds. They take most of the time.
 
-A run that is stopped goes on from its last checkpoint, in a folder that Snakemake does not
-know, named by the digest of the spec. Data from before a stream are learnt from once, for all
-runs that learn the same from them.
+A stopped run continues from its last checkpoint, in a folder that is named by the digest of the
+spec and that Snakemake does not know. A warm-up on data from before a stream is done once for all
+runs with the same warm-up.
 """
 
 

@@ -1,4 +1,4 @@
-"""Streams: raw files, or nothing but a seed, to one labelled store each.
+"""Streams: one labelled store for each, from raw files or from a seed alone.
 
 Streams of text are counted in shards: a vocabulary first, then each shard in a job of its own,
 and a merge.

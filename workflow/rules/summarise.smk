@@ -1,4 +1,4 @@
-"""Summaries: the runs of a study to one labelled cube of scores, and two tables."""
+"""Summaries: the labelled cube of scores of a study and two tables, from its runs."""
 
 
 rule summarise_study:

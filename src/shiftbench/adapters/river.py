@@ -18,7 +18,7 @@ with extras.other_library("shiftbench.adapters.river", "river"):
 
 
 class _Online(base.Estimator):
-    """Base of both estimators; keeps to the features of the first row.
+    """Base of both estimators, which use the features of the first row.
 
     Features may come and go in river: a missing one counts as 0, and one that was not in the first
     row is ignored.
@@ -77,7 +77,7 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
     Attributes
     ----------
     method_ : OnlineMethod
-        The method as it has learnt; ``method_.changes`` has the changes that it saw.
+        The fitted method; ``method_.changes`` lists the changes that it detected.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
     Attributes
     ----------
     method_ : OnlineMethod
-        The method as it has learnt; ``method_.changes`` has the changes that it saw.
+        The fitted method; ``method_.changes`` lists the changes that it detected.
     """
 
     def __init__(
@@ -202,8 +202,7 @@ class ChangeDetector(base.DriftDetector):
     Attributes
     ----------
     method_ : OnlineMethod
-        The method as it has learnt; ``method_.changes`` says when each change was, and how
-        probable.
+        The fitted method; ``method_.changes`` has the time and the probability of each.
     """
 
     def __init__(

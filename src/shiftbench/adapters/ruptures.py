@@ -17,8 +17,7 @@ with extras.other_library("shiftbench.adapters.ruptures", "ruptures"):
 class Segmentation(BaseEstimator):
     """The most probable segmentation of a series, as an estimator of ruptures.
 
-    Segments are given by their ends, the last of which is the length of the series; so metrics and
-    figures of ruptures take them.
+    As in ruptures, segments are given by their ends, and the last end is the length of the series.
 
     Parameters
     ----------

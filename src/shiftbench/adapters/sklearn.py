@@ -68,7 +68,7 @@ class OnlineRegressor(RegressorMixin, _Online):
     Attributes
     ----------
     method_ : OnlineMethod
-        The method as it has learnt; ``method_.changes`` has the changes that it saw.
+        The fitted method; ``method_.changes`` lists the changes that it detected.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class OnlineClassifier(ClassifierMixin, _Online):
     Attributes
     ----------
     method_ : OnlineMethod
-        The method as it has learnt.
+        The fitted method.
     classes_ : ndarray
         The labels, sorted.
     """

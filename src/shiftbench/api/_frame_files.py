@@ -1,4 +1,4 @@
-"""A table in memory as a file, which the families of streams read."""
+"""Writes a table in memory to a file, which the families of streams can read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def written(table: pd.DataFrame, name: str) -> Path:
 
 
 def of_rows(message: str, path: Path, table: pd.DataFrame) -> str:
-    """Return an error about a file as one about the table that it was written from."""
+    """Rewrite the message of an error about such a file, for the frame that the user gave."""
 
     def row(found: re.Match[str]) -> str:
         number = int(found[2]) - 2  # the first line has the names

@@ -1,4 +1,4 @@
-"""The one layout of scores in Python, that of the stores.
+"""Scores as an xarray Dataset, in the layout of the stores.
 
 A row of a study is a `learner`, since `.sel(method=...)` of xarray means something else.
 """
@@ -24,7 +24,7 @@ def of_tree(tree: xr.DataTree) -> xr.Dataset:
 
 
 def of_table(table: pd.DataFrame, study: str) -> xr.Dataset:
-    """Return score and status of a study's scores.csv; a run that is not there has status ""."""
+    """Return score and status from a study's scores.csv; missing runs have the status ""."""
     return _described(tidy_files.cube(table).assign_attrs(study=study))
 
 

@@ -47,7 +47,7 @@ def known(own: Sequence[Path]) -> Iterator[None]:
 
 @contextmanager
 def of_this_call() -> Iterator[None]:
-    """Forget at the end the components that a call has added, and all that was read of them.
+    """Remove, at the end of the block, the components that it added, with all that is cached.
 
     Their files may be edited before the next call.
     """
@@ -60,7 +60,7 @@ def of_this_call() -> Iterator[None]:
         added = components.packages().keys() - before
         for package in added:
             components.remove(package)
-        if added or refused:  # one that was refused is not added, but was read
+        if added or refused:  # a refused component was not added, but is cached
             _clear_caches()
 
 

@@ -44,7 +44,8 @@ def draw(found: Changepoints) -> Figure:
     panels[0].set_title(f"{number} change{'s' * (number != 1)}")
     panels[-1].set_xlabel(str(found.values.index.name or ""))
     figure_style.take_literally(canvas.findobj(Text))
-    # Notebooks show what has this method. A figure has none, and needs `%matplotlib inline`.
+    # Notebooks show objects with this method. A plain figure lacks it and needs `%matplotlib
+    # inline`.
     canvas._repr_png_ = partial(_png, canvas)  # type: ignore[attr-defined]
     return canvas
 

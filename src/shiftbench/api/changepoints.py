@@ -1,4 +1,4 @@
-"""The changes of a series, looked at when all of it is known."""
+"""Changes of a series in hindsight, from all of its values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 TIMES = (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)
 FEWEST = 3
-"""Values of the shortest series."""
+"""The least number of values of a series."""
 ROUNDING = 4 * np.finfo(float).eps
-"""The relative standard deviation of a series that differs by rounding errors only."""
+"""Relative standard deviation up to which a series counts as constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +90,10 @@ def changepoints(
         Numbers [n], or [n, d] for several series with changes in common. The labels of a pandas
         Series or DataFrame, such as dates, are kept.
     method
-        A method that takes decisions about changes, by name or written out; see `shiftbench.method`
-        for this and for the settings. Methods with run lengths, such as BOCPD, say where a change
-        was. Detectors, such as ``"cusum"`` and ``"adwin"``, say where they raised an alarm, which
-        may be later, with probability 1.
+        A method that detects changes, by name or as a pipeline; for this and for the settings see
+        `shiftbench.method`. Methods with run lengths, such as BOCPD, estimate when a change
+        happened. Detectors, such as ``"cusum"`` and ``"adwin"``, give the time of their alarm,
+        which may be later, with probability 1.
     components
         A folder with components of yours, or several, as for `shiftbench.method`.
 

@@ -154,7 +154,7 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
 
 
 def _whole_scores(scores: xr.Dataset) -> xr.Dataset:
-    """Return scores with all dimensions, also those of which a single label was selected.
+    """Return scores with all dimensions, including those reduced to a single label by a selection.
 
     UserError for scores with other dimensions, a label twice, or no numbers.
     """

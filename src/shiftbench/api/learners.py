@@ -1,4 +1,4 @@
-"""The learner of a method for rows of a certain form, or why there is none."""
+"""Builds the learner of a method for rows of a given form, or says why that is impossible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shiftbench.core.interface import Learner, Problem
 from shiftbench.evaluation.running import pipeline
 
 ROWS = Part("streams", "table-file", None, "the rows")
-"""What gives rows: for a pipeline it stands where a stream does."""
+"""A name for the source of the rows, which takes the place of a stream."""
 
 
 class Form(NamedTuple):
@@ -40,7 +40,7 @@ class Form(NamedTuple):
 
 
 class Endless(Problem):
-    """A problem whose number of tasks nobody knows."""
+    """A problem whose number of tasks is unknown."""
 
     def __getattribute__(self, name: str) -> Any:
         """Raise InputError where a learner asks for the number of tasks."""
@@ -97,7 +97,7 @@ def built(definition: Definition, form: Form, tasks: int | None) -> Built:
             learner = pipeline.assemble(definition.pipeline, definition.model, problem)
             return Built(learner, problem, fitted.prediction)
         misfits.append(fitted.misfit[1])
-    # The kind that comes nearest says most.
+    # The kind that fits best gives the most useful message.
     misfit = next((one for one in misfits if one[2] != "takes"), misfits[-1])
     if not isinstance(misfit, Misfit):
         raise InputError(reason_for(misfit))
@@ -130,7 +130,7 @@ def _input_shape(form: Form, kind: str) -> tuple[int, ...]:
 
 
 def _fitted(definition: Definition, kind: str, form: Form) -> Fitted:
-    """Return how a method fits rows of a kind, by what rows of this form have."""
+    """Return whether a method fits rows of a kind, given the properties of this form."""
     has = {
         "one-row": form.rows == 1,
         "series": kind in ("value", "design"),

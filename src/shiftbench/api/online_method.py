@@ -54,7 +54,7 @@ def method(
         The number of tasks to come, at most. Only some methods need it: those with a memory of
         earlier rows, or a step size that depends on it.
     seed
-        Number of the repetition: methods that draw give other draws for another seed.
+        Number of the repetition. Methods with random draws give other results for another seed.
     components
         A folder with components of yours, or several, as in a config. Their files are read again
         by each call, so that edits count.
@@ -68,8 +68,8 @@ def method(
     Raises
     ------
     ValueError
-        Where a name or a setting is unknown or wrong, and where the method needs what rows cannot
-        tell, such as the times of changes. The message has the remedy.
+        If a name or a setting is unknown or wrong, or if the method needs information that rows do
+        not have, such as the times of changes. The message has the remedy.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class OnlineMethod(RestorableMethod):
             return self._no_predictions()
         if self.learns_by == "tasks":
             parts = [self._predict(inputs)]
-        else:  # one by one, so that no sum over rows is in another order than of one row
+        else:  # one by one, so that sums have the same order as for a single row
             parts = [self._predict(inputs[i : i + 1]) for i in range(len(inputs))]
         if isinstance(parts[0], Categorical):
             found = [probabilities(part)[0] for part in parts]  # type: ignore[arg-type]
@@ -283,12 +283,12 @@ class OnlineMethod(RestorableMethod):
         saved_methods.write(file_path("path", path), arrays, meta)
 
     def load(self, path: str | Path) -> Self:
-        """Go to what `save` wrote, to the byte; return the method itself.
+        """Restore the state that `save` wrote, to the byte; return the method itself.
 
         Raises
         ------
         ValueError
-            Where the file is damaged, or of another method or of other settings.
+            If the file is damaged, or was saved by another method or with other settings.
         """
         path = file_path("path", path)
         arrays, meta = saved_methods.read(path)

@@ -1,4 +1,4 @@
-"""Predictions for people: a mixture over hypotheses, collapsed to moments or probabilities."""
+"""Predictions for users: a mixture over hypotheses, summarised by moments or probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shiftbench.core.interface import Categorical, Gaussian, StudentT
 
 
 class Prediction(NamedTuple):
-    """Mean and standard deviation of what is predicted, of the mixture over all hypotheses.
+    """Mean and standard deviation of the predictive mixture over all hypotheses.
 
     Numbers for one row of one target, arrays [n], [d] or [n, d] for more. sd is infinite where a
     Student's t distribution has no variance (df <= 2).

@@ -1,4 +1,4 @@
-"""Finished results from Python: those that are published, and those of a workflow's run."""
+"""Reads finished results: published ones, and those of a run of the workflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import tidy_files
 
 CUBES, TABLE = (result_paths.SCORES, result_paths.SOURCE_DATA), result_paths.SCORE_TABLE
-"""Stores of a study with its scores by task, in results of a run and in published ones."""
+"""Names of the stores with a study's scores by task: of a run, and of published results."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Alarms about changes, recorded while rows come: when one is more probable than not.
+"""Alarms, recorded as rows arrive: a change has become more probable than not.
 
 The rule is that of the workflow (`evaluation/scoring/alarms.py`): a change before one of the last
 m tasks and after the last alarm has a probability above one half. From task to task only the age of
@@ -30,7 +30,8 @@ class Alarm(NamedTuple):
 class RecordedChanges:
     """The alarms of a stream so far.
 
-    recent: m. can_tell: None before the first task, then whether the method has a history.
+    recent: m. can_tell: None before the first task, then whether the method's Info tells about
+    changes.
     """
 
     def __init__(self, recent: int) -> None:
@@ -61,7 +62,7 @@ class RecordedChanges:
         return found if self._age is None else found | {"age": self._age}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go to what `arrays` gave."""
+        """Restore what `arrays` returned."""
         self.alarms = [Alarm(int(a), int(b), p) for a, b, p in arrays["alarms"].tolist()]
         self._tasks, self._last = arrays["tasks"].tolist()
         self._age = arrays.get("age")
@@ -80,7 +81,7 @@ class RecordedChanges:
         return np.where(shifted, 0, self._age[info["parent"][0, row].astype(int)] + 1)
 
     def _judge(self, age: np.ndarray, log_weight: np.ndarray) -> None:
-        """Raise an alarm about the present task where the rule has one."""
+        """Raise an alarm after the present task if the rule says so."""
         within = min(self._tasks - self._last, self.recent)
         recent = age < within
         weight = np.exp(log_weight[recent])

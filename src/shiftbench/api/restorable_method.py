@@ -1,4 +1,4 @@
-"""A method with its state, which pickle, copies and files take out of it and put back."""
+"""A method whose state can be pickled, copied, saved and restored."""
 
 from __future__ import annotations
 

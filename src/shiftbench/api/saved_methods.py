@@ -1,4 +1,4 @@
-"""Files of methods, as `OnlineMethod.save` writes them; they are read without trust."""
+"""Files written by `OnlineMethod.save`; reading checks their content and runs no code from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Meta(BaseModel):
 
 
 class _Learnt(_Meta):
-    """What is known after it: the form is (shape of inputs, outputs, classes or not, rows)."""
+    """What is known after the first row; form: (input shape, outputs, classes or not, rows)."""
 
     form: tuple[list[Number], Number, bool, Number]
     names: list[Word] | None
@@ -83,7 +83,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return arrays and meta data of a file, which have the form of those that `save` writes."""
+    """Return arrays and meta data of a file; InputError if `save` did not write it."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(f"{path} {what}; give a file that `save` wrote")

@@ -1,4 +1,4 @@
-"""The steps of a learner through a stream without end, in the order of the harness.
+"""Steps a learner through a stream of unknown length, in the order of the harness.
 
 Drift, predict, observe: the drift is done once a task, by whoever needs it first. All randomness
 is folded from the key, the seed and the number of the task, as in a run of the workflow.
@@ -42,7 +42,7 @@ class Steps:
         return self._state
 
     def restore(self, state: State, done: int) -> None:
-        """Go to a state after so many tasks."""
+        """Set the state, and the number of tasks that led to it."""
         self._state, self.done, self._ahead, self._open = state, done, None, None
 
     def predict(self, inputs: np.ndarray) -> Predictive:
@@ -105,14 +105,14 @@ class Steps:
             yield self.learn_row(Batch(*(array[:, i : i + 1] for array in batch)))
 
     def _drifted(self) -> State:
-        """Return the state at the begin of the next task."""
+        """Return the state at the start of the next task."""
         if self._ahead is None:
             self._ahead = self.learner.drift(self.state, self._of_task("drift"))
         return self._ahead
 
     def _of_task(self, purpose: str) -> np.ndarray:
         """Return the seeds of the next task for a purpose."""
-        # A learner that offers blocks draws nothing after its start, and to fold takes long.
+        # A learner that offers blocks draws nothing after its start, and folding seeds is slow.
         if self.learner.block:
             return self.seeds
         return seeding.fold_each(self.seeds, self.done, purpose)

@@ -10,7 +10,7 @@ from shiftbench.core.errors import UserError
 
 
 def take(spec: dict[str, Any]) -> None:
-    """Let the process compute on what a spec says. UserError if it asks for a GPU in vain."""
+    """Let the process use the device of a spec. UserError if that is a GPU and there is none."""
     device = spec.get("device", "cpu")
     devices.choose(device)
     if device == "cpu":

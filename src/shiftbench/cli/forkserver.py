@@ -5,7 +5,7 @@ itself, and it dies with its client and with the server. The server of the heavy
 from that of the light one at the first request. The server ends only when its standard input, a
 pipe, is closed: a cluster sends signals to all processes when the time is over, and jobs need their
 server while they save their state. So the server blocks these signals. A child begins with the same
-mask and unblocks them when it can act on them; earlier signals are held until then.
+mask and unblocks the signals when it can act on them; the kernel holds them until then.
 """
 
 # ruff: noqa: F401  (imports for their effect: children need not repeat them)
@@ -115,7 +115,7 @@ class _Server:
         if heavier:
             self.selector.register(heavier, selectors.EVENT_READ, self.branch)
         gc.collect()
-        gc.freeze()  # keeps the collector of a child off the pages that it shares
+        gc.freeze()  # else garbage collection in a child copies pages that it shares
 
     def loop(self) -> NoReturn:
         """Handle events until `end`."""

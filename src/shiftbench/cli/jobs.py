@@ -1,8 +1,8 @@
 """The verb `job`, by which the rules make results from a spec, and the verb `fetch`.
 
-A job loads no config: its spec says what to do. It refuses to go on where the code or an input
-is not what the spec was planned with, and seals what it makes. Modules are imported by the kinds
-of job that need them.
+A job loads no config: its spec says what to do. It stops if the code or an input differs from what
+the spec was planned with. It writes a checksum beside each output. Modules are imported by the
+kinds of job that need them.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _stream(spec: Spec, options: argparse.Namespace) -> None:
 def _words(spec: Spec, options: argparse.Namespace) -> None:
     """Choose the vocabulary of a stream that is counted in shards.
 
-    A family may find more than words, which its other stages then get: a mapping with `words`.
+    A family may return more than words: a mapping with the key `words`, which its other stages get.
     """
     source = _source(spec, options)
     module, settings = _family(spec, options)
@@ -161,7 +161,7 @@ def _scores(spec: Spec, options: argparse.Namespace) -> None:
         name: zarr_zip.read_any(path)
         for name, path in zip(spec["streams"], options.input[:number], strict=True)
     }
-    # The matrices of the regret are small: a second thread costs more than it brings.
+    # The matrices of the regret are small: a second thread would slow them down.
     with threadpool_limits(1):
         runs = [zarr_zip.read(path) for path in options.input[number:]]
         scores, summary = summarise.summarise(spec, stores, runs)
@@ -180,7 +180,7 @@ def _artefact(spec: Spec, options: argparse.Namespace) -> None:
     *streams, scores, summary = options.input
     study = results.load(spec, scores, summary, streams)
     artefact_files.save(spec["artefact"], study, _stem(options))
-    if options.first and (calibrated := study.calibration()):  # once a study
+    if options.first and (calibrated := study.calibration()):  # only one job per study writes it
         print(f"{spec['study']}: {calibrated}.")
 
 
@@ -215,7 +215,7 @@ def _paths(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _source(spec: Spec, options: argparse.Namespace) -> Path:
-    """Return where the data of a stream lie: the user's file, or the folder of a raw data set.
+    """Return the path of a stream's data: the user's file, or the folder of a raw data set.
 
     UserError where a file is not the one that the spec was planned with.
     """
@@ -237,7 +237,7 @@ def _source(spec: Spec, options: argparse.Namespace) -> Path:
 def _family(spec: Spec, options: argparse.Namespace, shards: int = 0) -> tuple[ModuleType, Any]:
     """Return the module of a stream's family, and the stream's settings.
 
-    A spec has only the names of the user's files, and nothing on shards.
+    Paths of the user's files and the number of shards are not in the spec, so they are added here.
     """
     from shiftbench.config import components
 

@@ -29,7 +29,7 @@ def open_log(path: Path | None) -> None:
         file = _LogFile(path, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         log.addHandler(file)
-        faulthandler.enable(path.open("a"))  # a crash of compiled code leaves its stack
+        faulthandler.enable(path.open("a"))  # writes the stack after a crash of compiled code
 
 
 def replace_what_cannot_be_shown() -> None:

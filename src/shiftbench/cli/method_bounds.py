@@ -1,6 +1,6 @@
 """Limits on the code of a method: it may not end the process of a job or change its folder.
 
-Either would lose the results, because they are written where the process began.
+Both would lose the results, which are written at the end, to paths relative to the first folder.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ EXIT = "<frozen _sitebuiltins>"
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Report, and raise UserError where that is possible, if the code inside breaks the bounds.
+    """Check that the code inside keeps the process and its folder. UserError, or exit, if not.
 
     The working folder is restored in any case.
     """
     folder, process, leave = Path.cwd(), os.getpid(), os._exit
 
     def report_and_leave(status: int) -> NoReturn:
-        if os.getpid() == process:  # and not a process that the method has forked
+        if os.getpid() == process:  # not in a process that the method has forked
             caller = sys._getframe(1)
             place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
             logs.report(_ended("os._exit", status, place))

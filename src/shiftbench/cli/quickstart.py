@@ -69,7 +69,7 @@ def write(folder: Path) -> list[Path]:
 
 def series() -> str:
     """Return a CSV of dates and values: levels, normal noise and the outliers."""
-    import numpy as np  # not above: most commands do without
+    import numpy as np  # not at the top: most commands do not need it
 
     from shiftbench.core import seeds
 

@@ -1,4 +1,4 @@
-"""The workflow with a look at its results before and after: what is damaged is made again.
+"""Runs the workflow after a check of earlier results: damaged files are made again first.
 
 Damaged or removed files are made first, in a run of Snakemake that makes nothing else. They get
 their old bytes, so that the next run finds the files made from them intact. A single run would
@@ -16,7 +16,7 @@ from shiftbench.config.job import Job
 from shiftbench.forecast import lost_files
 
 MOST = 2000
-"""Targets of a command, whose length is limited."""
+"""The most targets of one command, because the length of commands is limited."""
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
     options: argparse.Namespace,
     start: Callable[[list[str]], int],
 ) -> int:
-    """Make what is damaged, then all that is missing; return the exit status of the latter.
+    """Make damaged files again, then all that is missing; return the exit status of the latter.
 
     planned: the jobs of the config. options: `snakemake`, words for it; `deep`. start: starts
     Snakemake with some words.
@@ -55,13 +55,13 @@ def run(
 
 
 def _one_of_each(planned: list[Job], lost: set[str]) -> list[str]:
-    """Return one lost output of each job that has some, after those that it needs."""
+    """Return one lost output of each job that lost any, in the order of the jobs."""
     files = [[file for file in job.outputs if file in lost] for job in planned]
     return [those[0] for those in files if those]
 
 
 def _without_targets(words: list[str]) -> list[str]:
-    """Return the words for Snakemake, without the studies or files that it is asked for."""
+    """Return the arguments of Snakemake without its targets (studies or files)."""
     if not words:
         return []
     from snakemake.cli import get_argument_parser

@@ -14,13 +14,13 @@ from shiftbench.runtime import signals, slurm
 log = logging.getLogger("shiftbench")
 
 PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
-"""Longer than a restart of slurmctld; the job's time limit may end the wait earlier."""
+"""Seconds, longer than a restart of slurmctld; the job's time limit may end the wait earlier."""
 KILL_SECONDS = 120.0
-"""Slurm has ended a job long before, after it has agreed to requeue it."""
+"""Seconds after which Slurm has certainly ended a job that it agreed to requeue."""
 
 
 def ignore() -> None:
-    """Let no signal to stop end this process, as what is left to do takes a moment."""
+    """Ignore signals to stop, because the rest of the work takes only a moment."""
     signals.ignore(*SIGNALS)
 
 

@@ -98,7 +98,7 @@ def _learn(spec: Spec, options: argparse.Namespace, scratch: Path) -> int:
             result, cost = harness.run_job(spec, store, saved, *limits, warmed)
         _write_cost(place, cost, started)
         zarr_zip.write(result, output)
-        checksum.write(output, place)  # as long as a kill would not cost the run
+        checksum.write(output, place)  # here a kill loses nothing: the checkpoint still exists
         requeue.ignore()
     except harness.Stopped as reason:
         return requeue.end(output, scratch, str(reason))
@@ -116,7 +116,7 @@ def _now() -> str:
 
 
 def _write_cost(path: Path, cost: dict[str, Any], started: str) -> None:
-    """Write what a job cost, on what, and when: of a job that was resumed, its last attempt."""
+    """Write cost, device and times of a job; for a resumed job, the times of its last attempt."""
     record = cost | devices.record() | {"started": started, "ended": _now()}
     atomic_files.write(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 

@@ -53,7 +53,7 @@ def check(options: argparse.Namespace) -> None:
 def checked(path: Path) -> tuple[Config, list[str]]:
     """Load a config, and check the user's data files that it names.
 
-    Returns the config, and notes on its data: what is left out, and of unclear licence. Raises
+    Returns the config, and notes on columns that are left out and on unclear licences. Raises
     UserError with all errors.
     """
     from shiftbench.config import config_file, raw_data_notes
@@ -99,7 +99,7 @@ def list_names(options: argparse.Namespace) -> None:
         studies = config_file.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
-        if options.config.exists():  # its user's components are listed too
+        if options.config.exists():  # so that the user's components are listed too
             config_file.with_components(options.config)
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
@@ -191,7 +191,7 @@ def words(options: argparse.Namespace) -> None:
 
 
 def publish(options: argparse.Namespace) -> None:
-    """Copy summaries, figures and tables to the committed folder, or upload a crate."""
+    """Copy results to the folder of published results, or upload a crate."""
     from shiftbench.config import config_file
     from shiftbench.publish import result_files, study_copy, upload
     from shiftbench.publish.results_folder import ResultsFolder
@@ -284,7 +284,7 @@ def warm(options: argparse.Namespace) -> int:
 
 
 def config_of(options: argparse.Namespace) -> Path:
-    """Return the config of a folder of results: that of the option, or that of its name."""
+    """Return the config of a folder of results: from `--config`, or by the folder's name."""
     if options.config:
         return options.config
     usual = Path("config") / f"{options.results.resolve().name}.yaml"

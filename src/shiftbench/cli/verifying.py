@@ -1,4 +1,4 @@
-"""The verb `verify`: results are compared with others, or with what computing them again gives."""
+"""The verb `verify`: compares results with published ones, or with runs that it computes again."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify` by verdict."""
 UNVERIFIED = 6
-"""Exit status where no run was computed again, or not all that were drawn."""
+"""Exit status if some of the drawn runs, or all of them, were not computed again."""
 INTERRUPTED = 130
 EACH_LEARNER = "each-learner"
 """Size of a sample with one run of each learner of each study."""
 OF_PUBLISHED = ("study", "record", "config")
-"""Options that are about published results only."""
+"""Options that apply to published results only."""
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -143,7 +143,7 @@ def _say_what_is_missing(
     drawn: list[Candidate[PublishedRun]],
     asked: Sample,
 ) -> None:
-    """Say which learners the config has not, and of which studies no run is drawn."""
+    """Print which learners the config lacks, and from which studies no run is drawn."""
     for study in published.studies:
         if unplanned := published.unplanned(study, found):
             say(
@@ -220,7 +220,7 @@ def _say_what_was_left(
     drawn: list[Candidate[CratedRun]],
     asked: Sample,
 ) -> None:
-    """Say of which studies no scores and no run were computed again, and why."""
+    """Print of which studies no scores or no runs were computed again, and why."""
     for study in crate.plan.studies:
         if study not in scored:
             why = "the crate has no runs"
@@ -233,7 +233,7 @@ def _say_what_was_left(
 def _say_why_none(
     study: str, found: Sequence[Candidate], drawn: Sequence[Candidate], asked: Sample
 ) -> None:
-    """Say why none of the runs of a study, or of one of its learners, is computed again."""
+    """Print why no run of a study, or of one of its learners, is computed again."""
     from shiftbench.publish import recompute
 
     groups: dict[tuple[str, ...], list[Candidate]] = {}

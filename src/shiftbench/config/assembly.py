@@ -1,7 +1,7 @@
-"""The assembly of a config: the layers of its studies, put together to one document.
+"""Assembles a config from the layers of its studies, as one document.
 
 Settings of a method come from its file, then from the `settings` of the study and of its budget,
-then from what study, budget and config say of this method: the special beats the general.
+then from what study, budget and config say about this method: the more special value wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiftbench.config.schema import Needs, one_component
 from shiftbench.config.yaml_lines import Document, KeyPath
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
-"""Keys of a study's file that say how the study is assembled, and are not part of it."""
+"""Keys of a study's file that control the assembly and are not part of the study."""
 SHOWN = ("label", "colour", "marker")
 OF_STUDY_METHODS = (*SHOWN, *Needs.model_fields)
 """Keys that a study takes from a method's file unless it says otherwise; they are not settings."""
@@ -30,9 +30,9 @@ INHERITED = (*OF_STUDY_METHODS, "search", "bound")
 
 
 def compose(document: Document, alone: bool = False) -> Composition:
-    """Assemble the config that a file stands for. UserError for a file that is not YAML.
+    """Assemble the config of a file. UserError for a file that is not YAML.
 
-    alone: its folder has all files that it names, as that of a crate has, so ours do not count.
+    alone: look for the files that it names only in its folder, as in a crate, and not in ours.
     """
     library = Library(document.folder)
     if alone:
@@ -63,7 +63,7 @@ class _Source(NamedTuple):
 
 @dataclass
 class _StudyAssembly:
-    """One study of a composition, put together from its layers."""
+    """Assembles one study of a composition from its layers."""
 
     composition: Composition
     layers: ConfigLayers
@@ -118,7 +118,7 @@ class _StudyAssembly:
         return True
 
     def _put_grid(self, streams: YamlValue, axes: YamlValue) -> None:
-        """Put the streams of a study with axes, as if they were written out."""
+        """Put the streams of a study with axes, one for each cell of the grid."""
         place = ("studies", self.study)
         names = [name for name, _ in streams.named()]
         stream = None
@@ -187,7 +187,7 @@ class _StudyAssembly:
     def _refuse_unknown_keys(
         self, name: str, changes: list[YamlValue], components: Collection[str]
     ) -> None:
-        """Add an issue with each key that a method does not have, which the study does not pick."""
+        """Add an issue for each unknown key of a method that the study does not pick."""
         for key, value in (item for change in changes for item in change.items()):
             if key in (*OF_STUDY_METHODS, "from"):
                 continue
@@ -195,7 +195,7 @@ class _StudyAssembly:
                 self.composition.add_issue(value, message)
 
     def _refuse_shared_labels(self, selected: dict[str, list[YamlValue]]) -> None:
-        """Add an issue with each label that the study gives to a second method."""
+        """Add an issue for each label that the study gives to two methods."""
         first: dict[str, str] = {}
         for name, changes in selected.items():
             label = _last(change.get("label") for change in changes)
@@ -206,7 +206,7 @@ class _StudyAssembly:
                 self.composition.add_issue(label, message)
 
     def _source(self, name: str, changes: list[YamlValue]) -> _Source:
-        """Return the method that a study's method starts from: its `from`, or its namesake."""
+        """Return the library's method that a study's method starts from, by `from` or by name."""
         reference = _last(change.get("from") for change in changes)
         name = name if reference is None else str(reference.data)
         return _Source(name, reference, self.layers.methods.get(name))
@@ -280,7 +280,7 @@ class _StudyAssembly:
     def _put_own_pipeline(
         self, place: KeyPath, items: YamlValue, general: list[tuple[str, YamlValue]]
     ) -> None:
-        """Put a pipeline that the study writes out; its settings beat the general ones."""
+        """Put a pipeline that the study writes out; its settings override the general ones."""
         self._put_pipeline(place, items)
         components = _component_places(self.composition.data, place)
         written = _settings_by_component(items)

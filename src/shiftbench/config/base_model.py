@@ -11,7 +11,7 @@ MISSING = ("nan", "null")
 
 
 def _readable(name: str) -> str:
-    """Return a name. ValueError for one that is lost where a table is read."""
+    """Return a name. ValueError for one that pandas would read as a missing value."""
     if name in MISSING:
         raise ValueError(f'tables read the name "{name}" as a missing value; take another name')
     return name
@@ -22,7 +22,8 @@ Name = Annotated[
     StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100),
     AfterValidator(_readable),
 ]
-"""A part of paths, at most two of which share a file name, which has 255 bytes: see tune.smk."""
+"""A name that is part of paths. File names have at most 255 bytes and may join two: see
+tune.smk."""
 
 
 class Model(BaseModel):

@@ -33,11 +33,11 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 
 WIDTH = 100
-"""Characters of a line about a study, unless it is a command."""
+"""The most characters of a line about a study, except for commands."""
 
 
 def methods(library: Library) -> dict[str, str]:
-    """Return two lines on each method: its papers and its summary; its facts and what it lacks."""
+    """Return two lines on each method: papers and summary; then years, needs and cost."""
     used = _used_methods(library)
     return {
         name: f"{_papers(method)}: {method.data['summary']}\n"
@@ -67,7 +67,7 @@ def _needs(pipeline: list[ComponentItem] | None) -> str:
 
 
 def row(name: str, text: str, width: int) -> str:
-    """Return a name, padded to a width, and what is said of it, in lines below each other.
+    """Return a name, padded to a width, with its description beside it, in as many lines as needed.
 
     A text of one line stays one, to be searched by line; longer ones are wrapped.
     """
@@ -83,7 +83,7 @@ def row(name: str, text: str, width: int) -> str:
 
 
 def facts(name: str, method: YamlValue) -> list[str]:
-    """Return the years of its works, what a method needs and its measured cost, as phrases."""
+    """Return phrases on a method: the years of its works, its needs and its measured cost."""
     works = bibliography.works()
     years = [works[key].year for key in method.data["cite"] if key in works]
     phrases = [
@@ -109,7 +109,7 @@ def method(library: Library, name: str) -> str:
 
 
 def settings(method: YamlValue, meanings: bool = True) -> list[str]:
-    """Return lines on the components of a method: all settings and their origin.
+    """Return lines on the components of a method, with all settings and their origins.
 
     meanings: say what each setting means, too; else defaults share a line.
     """
@@ -198,7 +198,7 @@ def claims(config: Config) -> dict[str, str]:
 
 
 def _budget(composition: Composition, study: str) -> str:
-    """Return the budget of a study, and the file that it stands in."""
+    """Return the budget of a study, and the file that has it."""
     study = study.removesuffix(TRIALS)
     document, _ = composition.origin(("studies", study))
     return f"{composition.budgets.get(study, 'none')} (in {document.path.name})"
@@ -232,7 +232,7 @@ def _papers(method: YamlValue) -> str:
 
 
 def _lacks(name: str, method: YamlValue, used: set[str]) -> str:
-    """Say that a method is not run or has no study, in brackets; empty for other methods."""
+    """Return a remark in brackets if no study runs a method; empty for other methods."""
     if quoted := method.data.get("quoted"):
         return f" (quoted, not run: {quoted})"
     return "" if name in used else " (no study yet)"

@@ -111,7 +111,7 @@ class Holds(Model):
         if self.by is not None and len(self.methods) != 2:
             raise ValueError('"by" is for two methods')
         if len(set(self.methods)) != len(self.methods):
-            raise ValueError("a method stands here twice")
+            raise ValueError("a method is listed twice")
         return self
 
 

@@ -1,8 +1,8 @@
-"""The ledger of what papers claim: claim files, checked, and the studies that judge the claims.
+"""Loads and checks the files of claims, and finds the studies that judge each claim.
 
 A file `claims/KEY.yaml`, or `claims/KEY-MORE.yaml`, holds claims of the work KEY by name, and under
-`findings` what is wrong in the work or in its public code. A study judges a claim if it has a
-stream, the metrics and the methods that the claim is about.
+`findings` errors in the work or in its public code. A study judges a claim if it has a stream, the
+metrics and the methods that the claim is about.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def issues(library: Library) -> Iterator[FileIssue]:
             yield _issue(file, "should be a mapping of names")
         for name, claim in _entries(file):
             if name in seen:
-                yield _issue(claim, f'the claim "{name}" stands in two places')
+                yield _issue(claim, f'the claim "{name}" is in two places')
             seen.add(name)
             yield from _of_claim(name, claim, library)
         for finding in _findings(file):
@@ -92,8 +92,8 @@ def judging(config: Config) -> list[str]:
 def of_study(config: Config, study: str) -> dict[str, list[str]]:
     """Return the claims that a study judges, each with the streams that it is judged on.
 
-    Studies of trials judge none. Nor do studies with axes, most of whose streams differ from those
-    of a paper on purpose, and studies that say so themselves.
+    Studies of trials judge none, nor do studies with `judges_claims: false`. Studies with axes
+    judge none either, because most of their streams differ from those of the paper on purpose.
     """
     if study.endswith(TRIALS):
         return {}

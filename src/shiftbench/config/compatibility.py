@@ -1,7 +1,7 @@
-"""Misfits of a config, found from what components declare, before anything runs.
+"""Finds components of a config that do not fit together, from what they declare.
 
-Pipelines have to fit streams (`compatible_pipelines`). Metrics and artefacts need something of the
-streams, of all predictions, and of what at least one method offers. Every message has the reason
+Pipelines have to fit streams (`compatible_pipelines`). Metrics and artefacts have conditions on the
+streams, on all predictions, and on what at least one method offers. Every message has the reason
 and the remedy (`compatibility_reasons`). Other errors, such as an unknown name, are left to
 `config_checks`. The phrases for the words are in `compatibility_words`.
 """
@@ -46,7 +46,7 @@ Problem = tuple[Place, str]
 COVERAGE = "interval_coverage"
 """The metric that tells whether predictions of real values are calibrated."""
 COMPARED = ("baseline", "reference")
-"""Keys without which a metric stays empty, and an artefact cannot be drawn."""
+"""Keys of a study without which a metric has no scores, and an artefact cannot be made."""
 OF_STUDY = {
     "axes": "{0} shows a grid of streams; give the study `axes`, or take it out",
     "configurations": "{0} shows `configurations`; give the study some, or take it out",
@@ -73,7 +73,7 @@ def problems(config: Config) -> Iterator[Problem]:
 
 
 def notes(config: Config) -> Iterator[str]:
-    """Yield a note for each metric of a config that fits and stays empty all the same."""
+    """Yield a note for each metric of a config that fits but will have no scores."""
     trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
     for name, study in config.studies.items():
         if name not in trials:
@@ -95,7 +95,7 @@ def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
 
 
 def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Given | None]) -> bool:
-    """Return whether a study of a user's own real values could judge predictions by COVERAGE."""
+    """Return whether a study on a user's real values lacks COVERAGE although it could use it."""
     judge = any_part("metrics", COVERAGE)
     own = [now for key, now in streams.items() if now and config.streams[key].settings.get("path")]
     fitted = [
@@ -180,7 +180,7 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
 
 
 def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
-    """Learners whose predictions cannot be kept, since they are not of classes."""
+    """Find learners whose predictions cannot be kept, because they are not of classes."""
     found = {name: fit.prediction for (_, name), fit in peers.methods.items()}
     other = [name for name, prediction in found.items() if prediction != "categorical"]
     if study.keeps and other:
@@ -206,7 +206,7 @@ def _looking(place: Place, study: Study) -> Iterator[Problem]:
 
 
 def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
-    """Misfits of single values that are tried, and of the metric that decides."""
+    """Find misfits of single values that trials use, and of the metric that chooses."""
     assert study.tuning is not None
     changed = {
         name: tuning.on_trial(stream, study.tuning)
@@ -237,7 +237,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
 
 
 def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
-    """Misfits of configurations, of methods that fit as they are; each reason once."""
+    """Find configurations with which a method no longer fits; each reason once."""
     model, seen = part_of_model(study), set[str]()
     for (method, pipeline), stream in product(study.pipelines.items(), streams.values()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
@@ -253,7 +253,7 @@ def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> It
 
 
 def _judging(part: Part, peers: Peers) -> Iterator[str]:
-    """Yield why a metric or an artefact cannot be had of these streams and methods."""
+    """Yield the reasons why a metric or an artefact does not fit these streams and methods."""
     wrong = [why(misfit) for now in peers.streams.values() if (misfit := misfit_of(part, now))]
     yield from wrong
     if wrong or not peers.methods:
@@ -287,7 +287,7 @@ def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
 
 
 def _of_study(part: Part, study: Study) -> Iterator[str]:
-    """Yield what a metric or an artefact needs of the study beside streams and methods."""
+    """Yield what else of the study a metric or an artefact needs, beside streams and methods."""
     artefact = part.kind == "artefacts"
     missing = [metric for metric in part.facts.uses if metric not in study.metrics]
     if missing and artefact:

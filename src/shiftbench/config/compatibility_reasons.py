@@ -19,7 +19,7 @@ from shiftbench.config.compatible_pipelines import (
 from shiftbench.core.facts import KINDS, NOT, Condition, holds
 
 MOST_NAMES = 5
-"""Names in a remedy."""
+"""The most names in a remedy."""
 
 
 def silence(part: Part, fact: str) -> str:
@@ -38,7 +38,7 @@ def _why_lacking(lack: Lack) -> str:
     part, inner, words, learner, _ = lack
     if "boundary" in words:
         text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
-        return f"{text} needs to be told it; take {part.label} out"
+        return f"{text} needs it; take {part.label} out"
     text = f"{part.label} needs {in_words(sorted(words))} inside it, and {inner.label} has none"
     return f"{text}; {_other_inside(lack)}"
 
@@ -100,14 +100,14 @@ def _learners_for(now: Given) -> list[str]:
 
 
 def _owner(word: str, now: Given) -> Part:
-    """Who should have a property that is not there: the model where models have it."""
+    """Return the part that should have a missing property: the model if models can have it."""
     names = components.names("models")
     of_models = any(word in components.facts("models", name).possible("gives") for name in names)
     return now.model if of_models and now.model else now.giver
 
 
 def _with_word(word: str, owner: Part) -> str:
-    """Return how to get a property: by a setting of its owner, or from another component."""
+    """Return how to get a property: by a setting of its owner, or by another component."""
     when = owner.facts.possible("gives").get(word)
     if when is not None:
         return _set(when, owner)
@@ -124,7 +124,7 @@ def _with_word(word: str, owner: Part) -> str:
 
 
 def _without_word(word: str, part: Part, owner: Part) -> str:
-    """Return how to get rid of a property, or of the component that refuses it."""
+    """Return how to avoid a property, or the component that refuses it."""
     own = part.facts.possible("refuses")[word]
     if own is not True:
         return _unset(own, part)
@@ -146,7 +146,7 @@ def _had(owner: Part, word: str) -> Condition:
 
 
 def _between(kind: str) -> list[str]:
-    """Return combinators that make another kind of problem of this one."""
+    """Return the combinators that turn this kind of problem into another kind."""
     names = components.names("combinators")
     return [
         f'"{name}"'
@@ -157,7 +157,7 @@ def _between(kind: str) -> list[str]:
 
 
 def other_metric(part: Part, prediction: str, peers: Peers) -> str:
-    """Advise to take a metric out, and which metrics judge the prediction instead."""
+    """Return the advice to remove a metric, with the metrics that judge the prediction instead."""
     metrics = (any_part("metrics", name) for name in components.names("metrics"))
     found = [
         one.name
@@ -195,7 +195,7 @@ def spelled(when: Condition) -> str:
 
 
 def _set(when: Condition, part: Part) -> str:
-    """Advise to set what a condition asks of a component's settings beyond what they are."""
+    """Return the advice to set the settings of a component that do not meet a condition."""
     if isinstance(when, bool):
         return "set any settings"
     first = when if isinstance(when, Mapping) else when[0]
@@ -208,7 +208,7 @@ def _set(when: Condition, part: Part) -> str:
 
 
 def _unset(when: Condition, part: Part) -> str:
-    """Advise to set a setting of a component so that a condition no longer holds."""
+    """Return the advice to change a setting of a component so that a condition no longer holds."""
     if isinstance(when, bool):
         return f"set other settings of {part.label}"
     first = when if isinstance(when, Mapping) else when[0]
@@ -223,7 +223,7 @@ def _unset(when: Condition, part: Part) -> str:
 
 
 def _wanted(key: str, values: tuple, part: Part, owned: bool = False) -> str:
-    """Return a setting and its value, of few possible ones by name; owned: say of what it is."""
+    """Return a setting with the values that it may take. owned: name its component, too."""
     name = key.removeprefix(NOT)
     if key.startswith(NOT) and (left := _left(part, name, values)):
         key, values = name, left
@@ -232,7 +232,7 @@ def _wanted(key: str, values: tuple, part: Part, owned: bool = False) -> str:
 
 
 def _left(part: Part, key: str, values: tuple) -> tuple[str, ...]:
-    """Return the other values of a setting that has a few names as values; else nothing."""
+    """Return the other values of a setting whose values are a few names; empty for others."""
     hint = get_type_hints(components.settings(part.kind, part.name))[key]
     names = get_args(hint) if get_origin(hint) is Literal else ()
     left = tuple(one for one in names if one not in values)

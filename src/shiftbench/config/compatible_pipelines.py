@@ -1,9 +1,9 @@
-"""Fit pipelines to streams by the facts of their components.
+"""Finds out whether pipelines fit streams, from the facts of their components.
 
-A stream gives a kind of problem and has some properties. A pipeline is read inwards: each
-combinator takes what it is given and hands it on, perhaps changed, to what is inside; the learner
-takes it with the study's model and says what it predicts. Then outwards: the learner offers
-something, each combinator needs some of that, adds its own, and passes some on.
+A stream gives a kind of problem and has some properties. A pipeline is first read inwards: each
+combinator passes the problem, perhaps changed, to the component inside it; the learner takes it
+with the study's model and says what it predicts. Then it is read outwards: the learner offers
+abilities; each combinator needs some of them, passes some on, and adds its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiftbench.core.facts import KINDS, Facts
 
 
 class Part(NamedTuple):
-    """A component with all its settings; settings None: any that suit."""
+    """A component with all its settings; None stands for any settings that fit."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A kind of problem and properties that a component is given, and the givers of both."""
+    """A kind of problem and properties that a component is given, and the parts that give them."""
 
     kind: str
     giver: Part
@@ -75,7 +75,7 @@ class Misfit(NamedTuple):
 
 
 class Lack(NamedTuple):
-    """A combinator that lacks words of what is inside it; learner: the inmost, given `now`."""
+    """A combinator whose inner component lacks abilities; learner: the innermost, given `now`."""
 
     part: Part
     inner: Part
@@ -85,9 +85,9 @@ class Lack(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A pipeline on a stream: where it does not fit, or None and what it can.
+    """The fit of a pipeline to a stream: the misfit and its position, or None and what it offers.
 
-    prediction: of its learner; offers: to metrics and artefacts.
+    prediction: the type that its learner predicts; offers: abilities for metrics and artefacts.
     """
 
     misfit: tuple[int, Misfit | Lack] | None
@@ -96,14 +96,14 @@ class Fitted(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """Who metrics and artefacts are about: the methods on each stream, fitted."""
+    """The methods on each stream, which metrics and artefacts are checked against."""
 
     streams: Mapping[str, Given]
     methods: Mapping[tuple[str, str], Fitted]
 
 
 def given(name: str, stream: Stream) -> Given | None:
-    """Return what a stream gives; None where it is wrong, or does not declare it."""
+    """Return what a stream gives; None if its settings are wrong or it declares no kind."""
     part = part_of("streams", (stream.family, stream.settings), f'stream "{name}"')
     if part is None or len(part.kinds()) != 1 or part.wrong():
         return None
@@ -112,7 +112,7 @@ def given(name: str, stream: Stream) -> Given | None:
 
 
 def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> Fitted | None:
-    """Return how a pipeline fits a stream; None where a component of it has another error."""
+    """Return how a pipeline fits a stream; None if a component of it has another error."""
     if parts is None:
         return None
     now = stream
@@ -130,7 +130,7 @@ def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given
 
 
 def _inside(part: Part, now: Given) -> Given:
-    """Return what a combinator gives to what is inside it, which may refuse some of that."""
+    """Return the kind and the properties that a combinator gives to the component inside it."""
     own = dict.fromkeys((part.words("gives") | _always_offered(part)) - KINDS.keys(), part)
     for kind in part.kinds():
         return Given(kind, part, own)
@@ -138,16 +138,16 @@ def _inside(part: Part, now: Given) -> Given:
 
 
 def _always_offered(part: Part) -> frozenset[str]:
-    """Return what a combinator offers, with whatever settings where it has none yet."""
+    """Return what a combinator offers; without settings, what it offers with any of them."""
     if part.settings is not None:
         return part.words("offers")
     return frozenset(word for word, when in part.facts.possible("offers").items() if when is True)
 
 
 def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
-    """Return what a pipeline offers, or the inmost combinator that lacks something.
+    """Return what a pipeline offers, or the innermost combinator that lacks something.
 
-    now: what its learner is given.
+    now: the kind and the properties that its learner is given.
     """
     learner = parts[-1]
     offers = learner.words("offers")

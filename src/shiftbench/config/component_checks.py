@@ -21,11 +21,11 @@ from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
 RENAMED = {("streams", "table-file"): {"separator": "delimiter"}}
-"""Settings of older configs, by component, with what they are called now."""
+"""Renamed settings of older configs, by component, with their new names."""
 OF_OLDER = {"comma": ",", "semicolon": ";", "tab": "\t"}
 """Values that renamed settings had, with the new ones."""
 Check = Generator[Issue, None, dict[str, Any] | None]
-"""Yields issues with settings, and returns the settings with defaults, None if they are wrong."""
+"""A check that yields issues with settings and returns them with defaults, or None if wrong."""
 
 
 def fill(data: dict[str, Any]) -> Iterator[Issue]:
@@ -66,9 +66,9 @@ def check_stream(place: KeyPath, stream: dict[str, Any]) -> Check:
 
 
 def _too_many_apart(place: KeyPath, dataset: str, settings: dict[str, Any]) -> Iterator[Issue]:
-    """Find more validation rows than a data set has; `build` knows the number of each split."""
+    """Find numbers of validation rows that the data set does not have, in settings of a stream."""
     sizes = [size for size in raw.table()[dataset].sizes[:1] if isinstance(size, int)]
-    # Of the digits the setting says how many are for test, which may be more than for training.
+    # For the digits, the setting is the number of test rows, which may exceed the training rows.
     most = max([*sizes, settings.get("test_size", 0)]) if sizes else math.inf
     if settings.get("validation", 0) >= most:
         yield place, f"{dataset} has {most:,} rows to set these apart from; lower it"

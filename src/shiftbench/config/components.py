@@ -2,8 +2,8 @@
 
 A component `gaussian-mean` of the kind `learners` is the file methods/learners/gaussian_mean.py, of
 this package or of a user's own (`user_components` checks those and adds them).
-What it says of itself, its Settings and its FACTS, is executed alone, since importing all
-components takes longer than checking a config; `load` imports a component, and nothing else does.
+Its declarations, Settings and FACTS, are executed without the rest of the file, because importing
+all components takes longer than checking a config. Only `load` and `load_metric` import one.
 """
 
 from __future__ import annotations
@@ -156,18 +156,18 @@ def settings(kind: str, name: str) -> type:
 
 
 def facts(kind: str, name: str) -> Facts:
-    """Return what the component says of itself; UserError where that needs an import."""
+    """Return the facts that the component declares; UserError if they cannot be read."""
     return metric(name) if kind == "metrics" else _alone(kind, name)["FACTS"]
 
 
 def unsupported(kind: str, name: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return why settings, all filled in, exclude each other, each with its remedy."""
+    """Return the reasons why complete settings exclude each other, each with its remedy."""
     function = _alone(kind, name).get("unsupported") if kind != "metrics" else None
     return list(function(SimpleNamespace(**settings))) if function else []
 
 
 def work(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the function that says what the component does to the problem inside it, if any."""
+    """Return the component's function `work`, which changes the sizes of the problem inside it."""
     return _alone(kind, name).get("work")
 
 
@@ -269,7 +269,7 @@ def _files(kind: str) -> dict[str, tuple[str, Path]]:
 
 
 def _import_package(package: str, folder: Path) -> None:
-    """Import a user's package from its folder, whatever else of this name a search would find."""
+    """Import a user's package from its folder, even if `sys.path` has another one of this name."""
     if package in sys.modules:
         return
     start = folder / "__init__.py"

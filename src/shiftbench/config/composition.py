@@ -26,7 +26,7 @@ class FileIssue(NamedTuple):
 
 @dataclass
 class _Origin:
-    """The file value that a value comes from, None if only its inner values were set."""
+    """The file value behind a value; None if only values inside it were set."""
 
     value: YamlValue | None = None
     inner: dict[str | int, _Origin] = dataclasses.field(default_factory=dict)
@@ -47,9 +47,10 @@ class Composition:
     budgets: dict[str, str] = dataclasses.field(default_factory=dict)
     """The budget of each study that has one."""
     unresolved: list[KeyPath] = dataclasses.field(default_factory=list)
-    """Places in the data that lack what an unknown name should have provided."""
+    """Places in the data that are incomplete because a name in the files is unknown."""
     absent: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    """Data that are not installed, with the reason and the remedy, and the studies without them."""
+    """Data sets that are not installed, each with reason and remedy, and the studies that lack
+    them."""
     config: Config | None = None
     """The config with all defaults filled in, once it has been checked and has no issue."""
     methods: dict[str, YamlValue] = dataclasses.field(default_factory=dict)
@@ -57,7 +58,7 @@ class Composition:
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: KeyPath, value: YamlValue, data: Any = None) -> None:
-        """Set the data at a place, to those of a file value or to others that stem from it.
+        """Set the data at a place to a file value, or to `data` that were made from it.
 
         No-op if a parent is not a mapping or a list; that error is reported elsewhere.
         """
@@ -90,7 +91,7 @@ class Composition:
     def entries(self, names: YamlValue | None) -> list[tuple[str, YamlValue]]:
         """Return the names in a list or mapping with their values.
 
-        Other forms, and names that stand twice, become issues.
+        Other forms, and repeated names, become issues.
         """
         if names is None:
             return []
@@ -105,7 +106,7 @@ class Composition:
                 continue
             (name,) = [item] if isinstance(item, str) else item
             if name in seen:
-                self.add_issue(element, f'"{name}" stands here twice')
+                self.add_issue(element, f'"{name}" is listed twice')
             seen.add(name)
         return list(names.named())
 

@@ -1,7 +1,6 @@
 """Checks of a composed config, which find all issues at once.
 
-Each check takes the data as far as they have the right form, so that an error in one place hides
-none in another.
+Each check skips data of a wrong form, so that an error in one place hides none in another.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import nearest, unknown
 
 RENAMED = {"learners": "methods"}
-"""Keys of older configs."""
+"""Renamed keys of older configs, with their new names."""
 RESERVED = {"all": "all studies", "overview": "what is made of all studies"}
 """Names that no study can have."""
 MAX_RUNS = 100_000
-"""Runs of a study, and of its trials; far more would never be planned to the end."""
+"""The most runs of a study or of its trials; planning far more would never end."""
 MAX_POINTS = 10**9
-"""Points of a grid that trials are drawn from."""
+"""The most points of a grid from which trials are drawn."""
 
 
 class Checked(NamedTuple):
@@ -72,7 +71,7 @@ def check(data: dict[str, Any]) -> Checked:
 
 
 def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]]) -> Iterator[Issue]:
-    """Find what does not have the form of a model; owner: the model that lacks a place's key."""
+    """Find what does not have the form of a model. owner: returns the model at an unknown key."""
     for item in error.errors(include_url=False):
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
@@ -92,7 +91,7 @@ def _owner(place: KeyPath) -> type[BaseModel]:
 
 
 def _of_whole(config: Config) -> Iterator[Issue]:
-    """Find what does not go together in a config that has the form of one."""
+    """Find parts of a well-formed config that do not fit together."""
     yield from _too_many_runs(config)
     yield from _shared_names(config)
     yield from compatibility.problems(config)
@@ -116,7 +115,7 @@ def _too_many_runs(config: Config) -> Iterator[Issue]:
 
 
 def _shared_names(config: Config) -> Iterator[Issue]:
-    """Find methods that figures would show under the name of another one of the study."""
+    """Find methods that share a label with another method of the study."""
     for name, study in config.studies.items():
         shown = Counter(map(study.label, study.methods))
         for method in study.methods:
@@ -153,13 +152,13 @@ def _of_study(place: KeyPath, study: dict, streams: dict) -> Iterator[Issue]:
 
 
 def _name_issues(place: KeyPath, what: str, values: Any, known: Iterable[str]) -> Iterator[Issue]:
-    """Find names in a list that do not exist, and those that stand twice."""
+    """Find names in a list that do not exist or are repeated."""
     values = as_list(values)
     for position, value in enumerate(values):
         if isinstance(value, str) and value not in known:
             yield (*place, position), unknown(what, value, known)
         if value in values[:position]:
-            yield (*place, position), f'"{value}" stands here twice'
+            yield (*place, position), f'"{value}" is listed twice'
 
 
 def _of_compared_methods(place: KeyPath, study: dict) -> Iterator[Issue]:
@@ -204,7 +203,7 @@ def _of_needs(place: KeyPath, kind: str, item: Any, study: dict) -> Iterator[Iss
     revealed = as_list(study.get("reveals"))
     for need in components.facts(kind, name).reveals:
         if need not in revealed:
-            message = f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`'
+            message = f'"{name}" needs to know "{need}"; add it to the study\'s `reveals`'
             yield (*place, name), message
     form = kind == "learners" and components.facts(kind, name).model
     if form and study.get("model") is None:
@@ -214,7 +213,7 @@ def _of_needs(place: KeyPath, kind: str, item: Any, study: dict) -> Iterator[Iss
 
 
 def _unserved(learner: str, form: bool | str, model: str | None) -> str:
-    """Say why a learner cannot have the model in the form that it needs; empty if it can."""
+    """Return why a learner cannot get the model in the form that it needs; empty if it can."""
     if model is None or model not in components.names("models"):
         return ""
     ours = components.package_of("models", model) == components.OURS
@@ -227,7 +226,7 @@ def _unserved(learner: str, form: bool | str, model: str | None) -> str:
 
 
 def _sees_test_data(family: Any) -> str:
-    """Say how trials on streams of a family can spare its test data."""
+    """Return the message that trials on streams of a family must not see its test data."""
     able = [
         one
         for one in components.names("streams")
@@ -281,9 +280,9 @@ def _of_trials(place: KeyPath, space: dict, pipeline: list, tuning: dict) -> Ite
 def no_setting(
     key: str, known: Collection[str], what: str = "component", method: str | int = ""
 ) -> str:
-    """Say why a key is no component.key of the known components; empty if it is one.
+    """Return why a key is not a component.key of known components; empty if it is one.
 
-    what: the kind of thing that the known names stand for. method: the one that has them.
+    what: the kind of thing that the names denote, for the message. method: the one that has them.
     """
     component, _, setting = key.partition(".")
     if component not in known:
@@ -298,7 +297,7 @@ def no_setting(
 
 
 def _of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Issue]:
-    """Find values of a space of settings that a method with the component cannot have."""
+    """Find values in a space of settings that do not fit a method which has the component."""
     if study.get("tuning") is not None:
         yield place, "a study is tuned or has configurations, not both; take one of them out"
     of_study = pipelines(study)
@@ -318,7 +317,7 @@ def _of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Iss
 
 
 def _of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
-    """Find values of settings, as component.key, that do not go with the method's others."""
+    """Find values of settings, as component.key, that exclude other settings of the method."""
     items = {
         name: (kind, settings)
         for kind, item in by_kind(pipeline)

@@ -36,7 +36,7 @@ def load(path: str | Path) -> Config:
 def composed(path: str | Path, in_crate: bool = False) -> Composition:
     """Return the config as one checked document. ConfigError with all errors of the file.
 
-    in_crate: in a crate lie all files that its config names, but the user's data.
+    in_crate: a crate has all files that its config names, except for the user's data.
     """
     return checked(yaml_lines.read(Path(path)), str(path), in_crate)
 
@@ -67,7 +67,7 @@ def checked(document: Document, label: str, in_crate: bool = False) -> Compositi
 def with_components(path: Path) -> Composition:
     """Return the unchecked config, and register its user's components.
 
-    Raises ConfigError with what is wrong with these, without which nothing else can be judged.
+    Raises ConfigError for errors in these components, because other checks depend on them.
     """
     return _with_components(yaml_lines.read(path), str(path))
 
@@ -147,7 +147,7 @@ def _spelled(place: KeyPath) -> str:
 
 
 def _of_stem(stem: str) -> Iterator[Issue]:
-    """Check the file's name, which becomes a folder that shell commands name."""
+    """Check the file's name, which becomes the name of a folder in shell commands."""
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", stem, re.ASCII):
         yield (
             (),

@@ -52,7 +52,7 @@ def resolve(composition: Composition) -> ConfigLayers:
 
 
 class _Resolver:
-    """The search for layers in the files of a library; a trail is the way that led to a file."""
+    """Finds layers in the files of a library. A trail is the list of files that led to a file."""
 
     def __init__(self, composition: Composition) -> None:
         self.composition, self.library = composition, composition.library

@@ -17,11 +17,11 @@ from shiftbench.config.components import OURS
 
 SOURCE = Path(__file__).parents[2]
 SHORT = 12
-"""Digits of a short digest, whose collisions would only give a wrong explanation."""
+"""Digits of a short digest. A collision would only make an explanation wrong."""
 
 
 def code(*modules: str) -> str:
-    """One digest of the modules (dotted names) and their import closure."""
+    """Return one digest of the modules (dotted names) and their import closure."""
     return _combined(closure(*modules))
 
 
@@ -67,8 +67,8 @@ def closure(*modules: str) -> frozenset[str]:
 def definitions(module: str) -> dict[str, str]:
     """Return a short digest of each definition of a module, by its qualified name.
 
-    What stands outside of functions and classes counts under the names that it sets, imports
-    under "imports", anything else, and a YAML file beside it, under "the module".
+    Assignments outside of functions and classes count under the names that they set, imports under
+    "imports", and everything else, with a YAML file beside the module, under "the module".
     """
     found: dict[str, list[str]] = {}
     for name, node in _defined(_Bare().visit(_tree(module)).body):
@@ -83,7 +83,7 @@ def definitions(module: str) -> dict[str, str]:
 
 
 def _defined(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.stmt]]:
-    """Yield the statements of a module by what they define; each statement of a class by itself."""
+    """Yield the statements of a module with the names that they define, in classes one by one."""
     for node in body:
         match node:
             case ast.ClassDef(name=name, body=inner):
@@ -142,7 +142,7 @@ def _imported(module: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _names(module: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Dotted names after `import`; of `from x import y`, x and x.y, since y may be a module."""
+    """Yield imported names; for `from x import y`, both x and x.y, because y may be a module."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -163,14 +163,14 @@ def _package(module: str, level: int) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """For shiftbench.a.b: itself and shiftbench.a, since importing b runs a as well."""
+    """Return a module and its parent packages, which its import also runs."""
     head, *rest = name.split(".")
     known = rest if head in components.packages() else []
     return [".".join([head, *known[: end + 1]]) for end in range(len(known))]
 
 
 def _without_typing(node: ast.AST) -> Iterator[ast.AST]:
-    """All statements but those under `if TYPE_CHECKING:`, which never runs."""
+    """Yield all statements except those under `if TYPE_CHECKING:`, which never run."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             continue

@@ -1,8 +1,8 @@
-"""The part of the environment that a job depends on: what it imports, with what that needs.
+"""The part of the environment that a job depends on: the packages that it imports, and theirs.
 
-Read from the lock, which names below each package those that need it, so that it is the same on
-every machine and for every Python, and nothing is imported. Of packages that only a user's own
-components import, and that the lock does not know, the version is the one that is installed.
+It is read from the lock file, which lists below each package the packages that need it. So it is
+the same on every machine and for every Python, and nothing is imported. Packages that only a user's
+own components import may be missing in the lock; they count with their installed version.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from shiftbench.core.errors import UserError
 
 LOCK = checkout.LOCK
 OTHER_NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
-"""Packages that are imported by another name than they are installed by."""
+"""Packages whose name for pip differs from the name of their module."""
 
 
 class _Lock(NamedTuple):
-    """versions: of each package, several where they differ by Python; needs: package -> those."""
+    """versions: of each package, several if they depend on Python; needs: package -> packages."""
 
     versions: dict[str, list[str]]
     needs: dict[str, set[str]]
 
 
 def versions(*modules: str) -> dict[str, list[str]]:
-    """Versions of the packages that the modules and their import closure need, by name.
+    """Return the versions of the packages that the modules and their import closure need, by name.
 
-    UserError where the lock lacks one that our own code imports.
+    UserError if the lock lacks a package that our own code imports.
     """
     closure = digest.closure(*modules)
     ours = {name for name in closure if name.partition(".")[0] == components.OURS}
@@ -48,13 +48,13 @@ def versions(*modules: str) -> dict[str, list[str]]:
 
 @functools.cache
 def cuda() -> dict[str, list[str]]:
-    """Versions of the libraries by which TensorFlow uses a GPU, by name."""
+    """Return the versions of the libraries by which TensorFlow uses a GPU, by name."""
     return _read(checkout.GPU_LOCK).versions
 
 
 @functools.cache
 def _installed(name: str) -> list[str]:
-    """Return the versions of what is imported by a name; none where it is not installed."""
+    """Return the versions of the packages with an imported name; empty if none is installed."""
     packages = importlib.metadata.packages_distributions().get(name, [])
     return sorted({importlib.metadata.version(one) for one in packages})
 
@@ -78,7 +78,7 @@ def _versions(imported: frozenset[str]) -> dict[str, list[str]]:
 
 
 def package(imported: str) -> str:
-    """Return the name by which the lock has a package that is imported by this one."""
+    """Return the name in the lock of a package that is imported under this name."""
     return OTHER_NAMES.get(imported, imported.replace("_", "-").lower())
 
 

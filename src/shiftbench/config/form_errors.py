@@ -1,4 +1,4 @@
-"""Words for pydantic's types of errors: what should stand there, and what does."""
+"""Plain messages for pydantic's types of errors: what is expected, and what is there."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ WORDS = {
     "string_too_short": "should have at least {min_length} {characters}",
     **dict.fromkeys(UNKNOWN_KEY, "this key is not known; take it out"),
 }
-"""Words for each type of error, with what pydantic's context fills in."""
+"""Message for each type of error, with fields from pydantic's context."""
 OWN = ("finite_number", "int_parsing_size")
-"""Types of errors that say more than the type of a setting."""
+"""Types of errors whose message says more than the type of a setting does."""
 REMOVE_QUOTES = "; remove the quotes"
 LONGEST = 60
-"""Characters of a list or a mapping that a message shows."""
+"""The most characters of a list or a mapping that a message shows."""
 ALONE = ("too_short", "too_long", *UNKNOWN_KEY)
 """Types of errors that are not about the value itself."""
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return an error of pydantic in plain words: what should stand there, and what does."""
+    """Return an error of pydantic in plain words: what is expected, and what is there."""
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "missing":
         return MISSING
@@ -75,7 +75,7 @@ def message(error: Mapping[str, Any]) -> str:
 
 
 def of_setting(errors: Sequence[Mapping[str, Any]], fits: str, given: Any) -> str:
-    """Return the errors of one setting in a sentence; several are of the branches of a union.
+    """Return the errors of one setting in a sentence; a union gives an error for each branch.
 
     fits: the type of the setting in words. given: its whole value.
     """
@@ -109,7 +109,7 @@ def _in_words(given: Any, longest: int = 0) -> str:
 
 
 def _remedy(error: Mapping[str, Any]) -> str:
-    """Return what to do about a number in quotes; else nothing, as the text says what to write."""
+    """Return the remedy for a number in quotes; empty otherwise, because the message has it."""
     text, given = WORDS.get(error["type"]), error["input"]
     if text not in (WHOLE, NUMBER) or not isinstance(given, str):
         return ""

@@ -22,7 +22,7 @@ from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
 MAX_CELLS = 1_000
-"""Cells of a grid; far above it nobody would look at a map."""
+"""The most cells of a grid; nobody could read a larger map."""
 FORM = "an axis is a list of values, or a mapping of settings to lists of values"
 DATASET = "dataset"
 """The setting that names a raw data set."""

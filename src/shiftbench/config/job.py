@@ -1,4 +1,4 @@
-"""A job of the plan: its files, its spec and what it asks of the machine."""
+"""A job of the plan: its files, its spec and its resources."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from shiftbench.config.schema import Resources
 from shiftbench.config.tuning import TRIALS
 
 LIGHT = Resources(1, 30, 2500)
-"""Resources of jobs about which no study says anything."""
+"""Resources of jobs that belong to no study."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One job of the workflow.
 
-    wildcards: values of the rule's wildcards, in their order. name: for people. study: empty
-    where several share the job. method: of a run. wanted: outputs that the workflow asks for,
-    whoever needs them. user_files: inputs that no prefix of a module moves. options: further
-    arguments of `shiftbench job`, which change no result.
+    wildcards: values of the rule's wildcards, in their order. name: shown to users. study: empty if
+    several studies share the job. method: the method of a run. wanted: outputs that are targets of
+    the workflow. user_files: inputs whose paths the prefix of a Snakemake module does not change.
+    options: further arguments of `shiftbench job`, which change no result.
     """
 
     rule: str
@@ -52,7 +52,7 @@ class Job:
     def is_of(self, studies: set[str], streams: set[str]) -> bool:
         """Return whether the job is of one of the studies, or builds one of the streams.
 
-        Choices of settings are of the study of the trials, too.
+        Choices of settings also belong to the study of the trials.
         """
         if not self.study:
             return bool(streams & {*self.wildcards})
@@ -69,7 +69,7 @@ class Job:
     ) -> list[str]:
         """Return the words after `python -m shiftbench`, up to the files that it reads and makes.
 
-        file: its spec. scratch: folder of states that are saved. users: folders of components.
+        file: its spec. scratch: folder of saved states. users: folders of the user's components.
         """
         stack = ["--stack", self.spec.get("stack", "light")]
         if "stack" in self.spec:

@@ -1,4 +1,4 @@
-"""The plan: every job of a config with its files, its spec and what it asks of the machine.
+"""The plan: every job of a config with its files, its spec and its resources.
 
 The rules, `shiftbench plan`, the forecast and the leaderboard all read this list; nothing else
 says which jobs there are. Specs are made when they are first asked for.
@@ -45,8 +45,8 @@ def of_config(
 ) -> list[Job]:
     """Return every job of a config, each after those that it needs.
 
-    results: the folder of the results, as paths of jobs shall have it. name: the config's.
-    data: where raw files lie that no job fetches.
+    results: the folder of the results, the start of the jobs' paths. name: of the config. data: the
+    folder of raw files that no job fetches.
     """
     return list(_Plan(config, str(results), name, data).jobs())
 

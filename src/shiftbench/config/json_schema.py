@@ -22,7 +22,7 @@ from shiftbench.config.assembly import OF_STUDY_METHODS
 from shiftbench.config.schema import ConfigFile, Method, Study, StudyFile
 
 Form = Any
-"""A type that pydantic takes: what users may write for a key."""
+"""A type for pydantic that describes what users may write for a key."""
 PIPELINE = ("combinators", "learners")
 CLOSED = ConfigDict(extra="forbid")
 

@@ -149,7 +149,7 @@ class Library:
         return nearest
 
     def replaces_ours(self, name: str, method: YamlValue) -> bool:
-        """Return whether a method has another pipeline than this repository's method of that name.
+        """Return whether a method's pipeline differs from that of our method of the same name.
 
         Claims and numbers of papers are about the latter.
         """
@@ -163,12 +163,12 @@ class Library:
         return {name: one for path, name, one in self._methods if path.resolve().parent == folder}
 
     def doubled_methods(self) -> Iterator[tuple[YamlValue, str]]:
-        """Yield methods whose name another file of the same folder has too, with a message."""
+        """Yield methods whose name occurs in two files of a folder, with a message."""
         seen: dict[tuple[Path, str], Path] = {}
         for path, name, method in self._methods:
             first = seen.setdefault((path.parent, name), path)
             if first != path:
-                yield method, f'the method "{name}" stands in {first.name} too; rename one'
+                yield method, f'the method "{name}" is also in {first.name}; rename one'
 
     @functools.cached_property
     def _methods(self) -> list[tuple[Path, str, YamlValue]]:

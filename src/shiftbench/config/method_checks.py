@@ -19,7 +19,7 @@ from shiftbench.config.yaml_lines import Issue
 from shiftbench.core.suggestions import nearest
 
 MISSPELT = 0.8
-"""Similarity from which a key is one of a known work, misspelt; other keys are works of users."""
+"""Similarity from which an unknown key counts as a misspelt key of a known work."""
 
 
 def issues(methods: Iterable[YamlValue]) -> Iterator[FileIssue]:

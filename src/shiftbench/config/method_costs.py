@@ -20,7 +20,7 @@ ROWS = 256
 
 
 class Step(NamedTuple):
-    """Microseconds of a step, and of one of Adam beside it; times: the median of their ratios."""
+    """Microseconds of a step and of a step of Adam; times: the median of their ratios."""
 
     own: float
     adam: float

@@ -1,6 +1,6 @@
-"""Values that our loader, by YAML 1.1, takes for others than they seem: 010 is 8, 1:30 is 90.
+"""Finds values that YAML 1.1, which our loader follows, reads in a surprising way: 010 is 8.
 
-By YAML 1.2 such values, and yes, no, on and off, are texts or other numbers.
+YAML 1.2 reads such values, also 1:30, yes, no, on and off, as texts or as other numbers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PLAIN = {
     "tag:yaml.org,2002:float": re.compile(r"[^_:]+"),
     "tag:yaml.org,2002:bool": re.compile("true|false", re.IGNORECASE),
 }
-"""What values without quotes look like that everybody reads alike, by their tag."""
+"""Patterns of values without quotes that YAML 1.1 and 1.2 read in the same way, by their tag."""
 
 
 @functools.lru_cache(maxsize=256)  # configs of one process share the files of the library
 def issues(node: yaml.Node | None) -> tuple[Issue, ...]:
-    """Return an issue for each value of a file that seems to be another one."""
+    """Return an issue for each value of a file that YAML 1.1 and 1.2 read differently."""
     return tuple(_issues(node, ()))
 
 

@@ -1,4 +1,4 @@
-"""The check of a stream that stands alone, in no config file."""
+"""Checks a stream that is in no config file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def _of_library(value: Any) -> Any:
-    """Return the Python number or list of a NumPy value; of any other its text."""
+    """Return a NumPy value as a Python number or list; any other value as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

@@ -1,9 +1,9 @@
-"""The gate of all verdicts: our share of what a paper trains on (paper_training.yaml).
+"""Our share of what a paper trains on, which decides whether claims get verdicts.
 
-The share is that of the training rows of the tasks, times that of the passes over them, times that
-of the weights of the network, each at most 1, so that none makes up for another. Below `LEAST`
-there is no verdict, whatever the paper. It is computed from settings alone, without a store, so
-that published scores can be judged again.
+The share is the product of three shares: of the training rows of the tasks, of the passes over
+them, and of the weights of the network. Each is at most 1, so that none makes up for another. Below
+`LEAST` there is no verdict. paper_training.yaml has the training of the papers. The share is
+computed from settings alone, without a store, so that published scores can be judged again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from shiftbench.core.interface import Problem
 LEAST = 0.25
 """Share of a paper's training below which there is no verdict."""
 WHOLE_TABLES = {"digits": 1797}
-"""Rows of data that are a table here, where the table of data sets counts training images."""
+"""Rows of data sets that streams use as tables; raw_files.yaml counts their training images."""
 ANY = "all"
-"""Any data set, or any method."""
+"""Stands for any data set or any method."""
 
 
 class PaperTraining(Model):
@@ -102,7 +102,7 @@ def _rows(stream: Spec) -> int:
         rows = WHOLE_TABLES.get(given["dataset"], sizes.rows)
         held_out = 0.0 if given["dataset"].startswith("uci-") else given.get("test_share", 0.2)
         return round(rows * (1 - held_out)) - given.get("validation", 0)
-    if "rows_per_task" in given:  # rows are values of a series then, whatever a task has of them
+    if "rows_per_task" in given:  # the rows are values of a series, however many are in a task
         return sizes.tasks
     return sizes.tasks * sizes.rows
 

@@ -1,6 +1,6 @@
 """The components of a pipeline with their kinds: combinators, outermost first, then a learner.
 
-A file of its own, since a run needs it, and should not depend on the form of configs (schema.py).
+It is separate from schema.py, because runs need it and must not depend on the form of configs.
 """
 
 from __future__ import annotations

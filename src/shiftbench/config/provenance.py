@@ -1,4 +1,4 @@
-"""The origin of a store: the spec that it was made from, and the reader of its stream."""
+"""Reads the spec that a store was made from, and finds the module that reads its stream."""
 
 from __future__ import annotations
 

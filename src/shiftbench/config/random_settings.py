@@ -2,7 +2,7 @@
 
 Seed s of every method has configuration s of the study, so that methods are compared on the same
 configurations (farquhar2020radial, 4.1.3 and D.1). A method ignores the settings of components that
-it does not have. Settings that only go with some others stand in a space of their own, and each
+it does not have. Settings that fit only with some others have a space of their own, and each
 configuration comes from one of the spaces.
 """
 

@@ -1,7 +1,6 @@
 """The layout of a folder of results: results/CONFIG, or results/published/CONFIG.
 
-The second has the studies and the overview of the first, each with its provenance, and of these
-only small files.
+The second has only small files: the studies and the overview of the first, with their provenance.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ COST = ".cost.json"
 """Ending of the file with the cost of a run or warm-up, beside its store."""
 STUDIES, STREAMS, RUNS, WARM_UPS, OVERVIEW = "studies", "streams", "runs", "warm-ups", "overview"
 SCORES, SUMMARY, SCORE_TABLE = f"scores{STORE}", "summary.csv", "scores.csv"
-"""Files of a study: all scores, their means, and a row for each score."""
+"""Files of a study: the cube of scores, the summary over seeds, and the table of scores."""
 SOURCE_DATA = f"source-data{STORE}"
 """Published file of a study with the arrays that its figures and tables are made of."""
 CHOICES = "choices"

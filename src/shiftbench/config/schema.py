@@ -49,7 +49,8 @@ def named_by_kind(pipeline: list[Any]) -> Iterator[tuple[str, str, dict[str, Any
 
 
 LONGEST_LINE = 200
-"""Characters of a label, a title or a summary, for which pages and figures have one line."""
+"""The most characters of a label, a title or a summary, which pages and figures show in one
+line."""
 
 
 def one_line(text: str) -> str:
@@ -64,7 +65,7 @@ ComponentItem = Annotated[Component, BeforeValidator(one_component)]
 MOST_MINUTES = 366 * 24 * 60
 """The longest time limit of a job: a year."""
 MOST_MEMORY_MB = 64_000_000
-"""The most memory of a job; no machine has it, so that a number of bytes is refused."""
+"""The most megabytes of a job, more than any machine has: this refuses a number of bytes."""
 
 
 class Resources(NamedTuple):
@@ -91,7 +92,7 @@ class Stream(BaseModel):
 class Needs(Model):
     """The resources of a method's jobs, where they differ from those of the study.
 
-    Only a GPU is part of a spec: more time, or another machine, changes no result.
+    Of these only a GPU is part of a spec, because the others change no result.
     """
 
     threads: Annotated[int, Ge(1), Le(1024)] | None = Field(
@@ -302,7 +303,7 @@ class Study(Model):
 
     @property
     def method_styles(self) -> dict[str, tuple[str, str]]:
-        """Colour and marker of each method: its own, or the next free ones, if there are any.
+        """Return colour and marker of each method: its own, or the next free ones.
 
         A method without a colour gets one that no other has, as long as there is one.
         """

@@ -3,9 +3,9 @@
 Seed s sees realisation s modulo their number. Where realisations differ, seeds beyond that number
 would count copies as repetitions, and intervals would be too short. Where they do not differ, all
 seeds share the data anyway, and captions say so (`scoring.caption_notes`). If the method draws
-nothing either, all seeds are alike, which `check` notes. A method of ours certainly draws nothing
-if none of its code, with all that it imports, imports `core.seeds`. Some draw with certain settings
-only, and of a user's component nobody knows: then the score table says it afterwards.
+nothing at random either, all seeds give the same result, which `check` notes. A method of ours
+draws nothing if neither its code nor what it imports uses `core.seeds`. Some methods draw only with
+certain settings, and for a user's component this is unknown; then the score table tells afterwards.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def issues(config: Config) -> Iterator[Issue]:
 
 
 def notes(config: Config) -> Iterator[str]:
-    """Yield a note for each study with methods whose seeds are all alike on some streams."""
+    """Yield a note for each study in which all seeds of a method give the same result."""
     trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
     for name, study in config.studies.items():
         if study.seeds > 1 and not study.configurations and name not in trials:
@@ -80,7 +80,7 @@ def _draws(pipeline: list[Component]) -> bool:
 
 
 def _repeated(name: str, stream: Stream, seeds: int, where: str = "") -> Iterator[str]:
-    """Say if a stream has fewer realisations than seeds; where: of the setting to change."""
+    """Say if a stream has fewer realisations than seeds; where: the setting to change."""
     component = part_of("streams", (stream.family, stream.settings), name)
     if component is None or component.settings is None:
         return

@@ -9,7 +9,7 @@ from shiftbench.config.schema import Config, Study
 
 
 def of_study(config: Config, study: str, stream: str) -> dict[str, list[str]]:
-    """Return the names of the warm-ups that runs of a study share on a stream, with all who do."""
+    """Return the warm-ups that runs of a study share on a stream, each with its methods."""
     shared: dict[str, list[str]] = {}
     for method in config.studies[study].methods:
         if found := name(config, study, stream, method):
@@ -18,10 +18,10 @@ def of_study(config: Config, study: str, stream: str) -> dict[str, list[str]]:
 
 
 def name(config: Config, study: str, stream: str, method: str) -> str | None:
-    """Return the name of the warm-up that a run shares with others; None where it learns by itself.
+    """Return the name of the warm-up that a run shares with others; None if it does its own.
 
-    That is so without a warm-up, where tuning finds the settings only later, and where each seed
-    has its own.
+    None also if the stream has no warm-up, if tuning chooses the settings later, and if each seed
+    has its own settings.
     """
     source, plan = config.streams[stream], config.studies[study]
     has = components.facts("streams", source.family).words("gives", source.settings)
@@ -35,7 +35,7 @@ def name(config: Config, study: str, stream: str, method: str) -> str | None:
 
 
 def model_of(study: Study, method: str) -> list[Any] | None:
-    """Return the study's model, with its settings; None for a method that fits none."""
+    """Return the study's model, with its settings; None for a method that trains no model."""
     learner, _ = study.pipelines[method][-1]
     needs_one = components.facts("learners", learner).model
     return list(study.model) if study.model and needs_one else None

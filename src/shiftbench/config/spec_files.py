@@ -39,10 +39,10 @@ def path(folder: Path, spec: Spec) -> Path:
 
 
 def code(modules: Iterable[str], files: Iterable[str]) -> dict[str, Any]:
-    """Return what a job compares the code with.
+    """Return the record with which a job compares the code.
 
-    modules: that the digest of its code is about. files: in which that code is, each as the name
-    of its package and the place in it.
+    modules: those behind the digest of its code. files: the files with this code, each as the name
+    of its package and the path in it.
     """
     from shiftbench.config import components
 
@@ -62,10 +62,10 @@ def read(
 ) -> Spec:
     """Return the spec of a job.
 
-    packages: folders of the user's components, by name. of_code: `specs.of_code`, which this module
-    cannot import, because then all that plans would belong to the code of every run. UserError
-    where the file is not what the workflow wrote, or where the code is not what the spec was
-    planned with.
+    packages: folders of the user's components, by name. of_code: `specs.of_code`. This module
+    cannot import it, because then all code for planning would count as code of every run. UserError
+    if the file is not what the workflow wrote, or if the code has changed since the spec was
+    planned.
     """
     try:
         spec = atomic_files.read_json(file)

@@ -1,8 +1,8 @@
-"""One spec a job: all that its result depends on, and nothing else.
+"""Makes the spec of each job: everything that its result depends on, and nothing else.
 
 A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
 exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
-memory and time limits are no part of it; a GPU is, since it gives other bytes.
+memory and time limits are not part of it; a GPU is, because it gives other bytes.
 
 In the spec of a run `learner` is the whole pipeline, and in those of a study `learners` are its
 rows by name, as in published scores. Elsewhere a learner is the last component of a pipeline. The
@@ -111,7 +111,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
 
 
 def modules_of_run(spec: Spec) -> list[str]:
-    """Return the modules whose code, with all that they import, decides what a run gives."""
+    """Return the modules whose code, with all their imports, determines the result of a run."""
     return [
         HARNESS,
         components.module_name("streams", spec["stream"]["family"]),
@@ -123,7 +123,7 @@ def modules_of_run(spec: Spec) -> list[str]:
 def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
     """Return the spec of a warm-up that runs of a study share on a stream.
 
-    UserError where they share none of this name.
+    UserError if they share no warm-up of this name.
     """
     shared = shared_warm_ups.of_study(config, study, stream)
     if name not in shared:
@@ -230,9 +230,9 @@ def ledger(config: Config, name: str) -> Spec:
 
 
 def of_code(*modules: str) -> dict[str, str]:
-    """Return the digests of modules with all that they import, and of the packages they need.
+    """Return the digests of modules with all that they import, and of the packages that they need.
 
-    Every job writes or reads stores, which count for all.
+    Every job reads or writes stores, so the code of stores counts for all jobs.
     """
     return dict(_of_code(modules))
 
@@ -247,7 +247,7 @@ def _of_code(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def behind() -> dict[str, dict[str, Any]]:
-    """Return what the digests in all specs made so far stand for.
+    """Return what the digests in the specs made so far were computed from.
 
     For code: each module with its digest. For an environment: each package with its versions.
     """
@@ -262,7 +262,7 @@ def write(spec: Spec, folder: Path) -> Path:
 
 @functools.cache
 def _as_read(modules: tuple[str, ...]) -> dict[str, Any]:
-    """Return what jobs compare the code of modules with, which many of them share."""
+    """Return the record with which jobs compare the code of modules; many jobs share one."""
     return spec_files.code(modules, digest.files(*modules))
 
 
@@ -305,7 +305,7 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
 
 
 def _claims(config: Config, study: str) -> list[Spec]:
-    """Return the claims that a study judges, each with the streams on which."""
+    """Return the claims that a study judges, each with the streams on which it does."""
     return [
         config.claims[name].model_dump(exclude_none=True) | {"streams": streams}
         for name, streams in claims.of_study(config, study).items()

@@ -1,6 +1,6 @@
-"""Execute what components declare, without the rest of their files.
+"""Executes the declarations of components, without the rest of their files.
 
-The rest imports TensorFlow, SciPy or xarray, which would take longer than checking a config.
+Other parts of a file import TensorFlow, SciPy or xarray, which takes longer than checking a config.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
 
 
 def metrics(tree: ast.Module, file: Path) -> list[Metric]:
-    """Return the rows of METRICS, each with None as its score; UserError where it has no such."""
+    """Return the rows of METRICS, with None as their scores; UserError if a file has none."""
     rows = read(tree, file, ["METRICS"]).get("METRICS")
     if rows is None:
         raise UserError(f"{file}: a file of metrics declares METRICS, a list of Metric(...)")

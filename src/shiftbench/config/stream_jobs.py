@@ -1,4 +1,4 @@
-"""The jobs that make the streams of a config, and those that fetch their raw files."""
+"""The jobs that make the streams of a config, and the jobs that fetch their raw files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG_AND_LARGE = Resources(1, 240, 4000)
 class StreamJobs:
     """The jobs behind the streams of one config.
 
-    priority: of the jobs of each study. data: where raw files lie that no job fetches.
+    priority: of the jobs of each study. data: the folder of raw files that no job fetches.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StreamJobs:
         )
 
     def making(self, name: str) -> Iterator[Job]:
-        """Yield the job that builds a stream; of one that is counted in shards, all its jobs."""
+        """Yield the jobs that build a stream: one, or several if it is counted in shards."""
         settings = self.config.streams[name].settings
         named, files = user_files.named(settings), self.raw_files(name)
         paths = _paths(named)
@@ -127,7 +127,7 @@ class StreamJobs:
     def raw_files(self, stream: str) -> tuple[str, ...]:
         """Return the user's files, or the raw files of a stream's data set.
 
-        Of data that cannot be fetched, those that are there.
+        If a data set cannot be fetched, these are the files that exist.
         """
         settings = self.config.streams[stream].settings
         if named := user_files.named(settings):
@@ -151,6 +151,6 @@ class StreamJobs:
 
 
 def _paths(named: dict[str, Path]) -> tuple[str, ...]:
-    """Return the option with the paths of the user's files, of which a spec has only the names."""
+    """Return the option with the paths of the user's files; the spec has only their names."""
     paths = [f"{key}={path}" for key, path in named.items()]
     return ("--files", *paths) if paths else ()

@@ -1,4 +1,4 @@
-"""The sizes of a stream, from its settings and the table of data sets alone; nothing is built."""
+"""Sizes of a stream from its settings and the table of data sets, without building it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shiftbench.config.spec_files import Spec
 from shiftbench.data.store import raw
 
 UNKNOWN = (1000, 10, 1)
-"""Training rows, inputs and outputs, where neither settings nor the table of data sets say."""
+"""Training rows, inputs and outputs if neither settings nor the table of data sets have them."""
 PERIODS, WORDS = 50, 2000
-"""Periods and words of texts, where settings do not say."""
+"""Periods and words of texts if settings do not have them."""
 BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
-"""Words that are fitted at once, contexts of each, and numbers that stand for it."""
+"""Words that are fitted at once, contexts of each word, and the dimension of its vector."""
 LARGEST = 10_000
-"""Words of the largest vocabulary that was recorded; in larger ones, words have more contexts."""
+"""The largest vocabulary with recorded costs. In larger ones, words have more contexts."""
 
 
 class Sizes(NamedTuple):
@@ -37,9 +37,9 @@ class Sizes(NamedTuple):
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of the square image that the inputs are."""
-        # Three colours where a third of the inputs is a square number. The inputs themselves are
-        # none then, as the root of 3 is irrational.
+        """Height, width and channels of the inputs as a square image."""
+        # Three channels if a third of the inputs is a square number. Then the number of inputs is #
+        # not a square itself, because the square root of 3 is irrational.
         channels = 3 if 3 * math.isqrt(self.inputs // 3) ** 2 == self.inputs else 1
         side = math.isqrt(self.inputs // channels)
         return side, side, channels
@@ -74,7 +74,7 @@ def of_stream(source: Spec) -> Sizes:
 
 
 def _of_words(given: Spec) -> Sizes:
-    """Return the sizes of words by period; each block of words that is fitted at once is a task."""
+    """Return the sizes of texts, where a task is a block of words in a period."""
     planted = given.get("themes", 0) * given.get("words_per_theme", 0) + given.get(
         "common_words", 0
     )

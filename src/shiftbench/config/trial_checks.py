@@ -1,6 +1,6 @@
-"""Checks of tuned studies: trials take names of their own, and share streams only if equal.
+"""Checks of tuned studies: names of trials are free, and shared streams of trials are equal.
 
-A note says where trials train on rows that the study is judged on.
+A note names streams on which trials train on rows that the study is judged on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from shiftbench.config.tuning import TRIALS, on_trial
 from shiftbench.config.yaml_lines import Issue
 
 SPLITS = "splits into training and test"
-"""Beginning of what a family declares if each realisation is another split of the same rows."""
+"""First words of the fact `varies` of a family whose realisations split the same rows."""
 SOURCE = ("dataset", "folder", "path")
 """Settings that determine the rows of a stream."""
 NUMBERS = ("realisations", "first_realisation")
@@ -21,7 +21,7 @@ NUMBERS = ("realisations", "first_realisation")
 
 
 def issues(config: Config) -> Iterator[Issue]:
-    """Find names that trials have, and streams of which two studies would try other data."""
+    """Find names that trials need, and streams whose trials differ between two studies."""
     first: dict[str, tuple[str, Stream]] = {}
     for name, study in config.studies.items():
         if study.tuning is None:
@@ -37,7 +37,9 @@ def issues(config: Config) -> Iterator[Issue]:
             tried = on_trial(config.streams[stream], study.tuning)
             other, before = first.setdefault(stream, (name, tried))
             if before != tried:
-                message = f'the study "{other}" tries other data of the stream "{stream}"'
+                message = (
+                    f'the trials of the study "{other}" use other data of the stream "{stream}"'
+                )
                 yield ("studies", name, "tuning"), f"{message}; give the stream another name here"
 
 

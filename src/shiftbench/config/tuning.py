@@ -3,8 +3,8 @@
 A study with `tuning` gets a companion STUDY-tuning, whose methods METHOD-0, METHOD-1, ... are the
 trials, the same number for every method of the study, on streams STREAM-tuning, which are judged on
 validation data and hide the test data of their own realisations. Where realisations are different
-splits of the same rows, a trial may train on test rows of another split; `trial_checks` notes it.
-The first trial is the method as it is configured, so that tuning cannot make it worse on validation
+splits of the same rows, a trial may train on test rows of another split; `trial_checks` reports it.
+The first trial has the configured settings, so that tuning cannot make a method worse on validation
 data. The best trial is determined while the workflow runs: a choice file names it, and is an input
 of the study's runs, so that they run again only when another trial wins.
 """
@@ -26,7 +26,7 @@ Point = dict[str, Any]
 
 
 def expanded(config: Config) -> Config:
-    """Return the config with the studies and streams of trials, as if they were written out."""
+    """Return the config with the studies and streams of trials added."""
     streams, studies = dict(config.streams), {}
     for name, study in config.studies.items():
         if study.tuning is not None:
@@ -38,7 +38,7 @@ def expanded(config: Config) -> Config:
 
 
 def on_trial(stream: Stream, tuning: Tuning) -> Stream:
-    """Return a stream as trials see it; of another family, with the settings that it has."""
+    """Return a stream for trials; another family takes the settings that it knows."""
     settings, family = stream.settings, tuning.streams.get("family", stream.family)
     if family != stream.family and family in components.names("streams"):
         fields = components.fields("streams", family)
@@ -47,7 +47,7 @@ def on_trial(stream: Stream, tuning: Tuning) -> Stream:
 
 
 def space(study: Study, method: str) -> Space:
-    """Return the values to try for a method: the study's, or else those of the method itself."""
+    """Return the values to try for a method: those of the study, or else of the method."""
     assert study.tuning is not None
     return study.tuning.methods.get(method) or study.methods[method].search
 
@@ -85,7 +85,7 @@ def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Poi
 
 
 def sentence(study: Study) -> str:
-    """Return a sentence for captions on the choice of settings; empty for one untuned method."""
+    """Return a sentence for captions on how settings were chosen; empty for one untuned method."""
     if study.tuning is None:
         several = len(study.methods) > 1
         return "Settings as published or configured, not tuned alike" if several else ""

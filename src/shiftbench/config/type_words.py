@@ -26,14 +26,14 @@ ONE = {
 MANY = {int: "whole numbers", float: "numbers", str: "texts", Any: "values"}
 COUNTS = ("no", "one", "two", "three", "four")
 SHOWN_BARE = re.compile(r"[\w.+-]+")
-"""Words that need no quotes in YAML, unless it reads a number, a truth value or null there."""
+"""Texts that need no quotes in YAML, unless it reads them as a number, a truth value or null."""
 OF_SETTINGS = {
     ("streams", "table-file", "target"): "the name of a column",
     ("streams", "table-file", "time"): "the name of a column",
     ("streams", "series-file", "time"): "the name of a column",
     ("streams", "series-file", "annotations"): "a file, or `annotator: [positions]`",
 }
-"""Settings, as kind, component and key, whose meaning says more than their types."""
+"""Types in words of settings, by kind, component and key, that the annotation cannot express."""
 
 
 def of_key(field: FieldInfo) -> str:
@@ -58,7 +58,7 @@ def of_setting(kind: str, name: str, key: str) -> str:
 
 
 def words(annotation: Any, many: bool = False) -> str:
-    """Return a type in words; many: of several values of this type, as in "whole numbers".
+    """Return a type in words; many: in the plural, as in "whole numbers".
 
     TypeError for a type that has none.
     """

@@ -1,4 +1,4 @@
-"""Components in a user's own folder, checked before they count as ours do.
+"""Checks and adds the components in a user's own folder.
 
 A folder `my_parts` is a package of this name, with a folder for each kind of component in it;
 other files in it, such as my_parts/distances.py, are for these to import. Nothing is imported
@@ -31,7 +31,7 @@ FUNCTIONS = {
 }
 """Functions that a component of a kind must define."""
 NEEDED = {"streams": "gives", "learners": "takes"}
-"""Facts without which nothing could be said of a component."""
+"""Facts that a component of a kind must declare."""
 
 
 def use(folder: Path) -> list[str]:
@@ -85,7 +85,7 @@ def absent(kind: str, name: str) -> list[str]:
 
 
 def _of_texts(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the files of components before they can be looked into."""
+    """Yield what is wrong with the files of components as texts, before they are parsed."""
     if folder.is_file():
         yield f"{folder} is a file; name the folder with learners/ or others that have such files"
         return
@@ -156,7 +156,7 @@ def _of_name(kind: str, file: Path) -> Iterator[str]:
 
 
 def _taken(package: str, folder: Path) -> str:
-    """Return what else is imported by the name of a package; empty for nothing."""
+    """Return what other package or module has this name; empty if none has."""
     if package in sys.stdlib_module_names:
         return "a module of Python"
     spec = _spec(package)

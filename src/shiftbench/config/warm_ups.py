@@ -3,8 +3,8 @@
 One component of a pipeline does the warm-up: the learner, or a combinator whose inner component
 then waits. A combinator declares this in the fact `warms`: `inside` if it passes the warm-up on
 to its inner component, else the settings that its own warm-up depends on. For a learner all
-settings count, and the model. A combinator without `warms` takes the warm-up for a task, and
-then every run does its own.
+settings count, and the model. A combinator without `warms` treats the warm-up as a task, and then
+every run does its own.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ import yaml
 from shiftbench.core.errors import UserError
 
 MAX_CHARACTERS = 1_000_000
-"""Of all keys and values, with aliases written out; forty times the largest file of ours."""
+"""The most characters of keys and values, with aliases written out: 40 times our largest file."""
 MAX_LEVELS = 50
-"""Lists and mappings inside each other, with aliases written out; our deepest file has 10."""
+"""The most levels of nested lists and mappings, with aliases written out; our files have 10."""
 
 
 @dataclass
 class _Size:
-    """The size of a value as far as it is read: characters, and levels of collections in it."""
+    """The size of a value as far as it is read: characters, and levels of nesting."""
 
     anchor: str | None = None
     characters: int = 1
@@ -65,7 +65,7 @@ def _finished_value(
         if event.anchor in [collection.anchor for collection in open_collections]:
             anchor = event.anchor
             raise UserError(
-                f"{where}: *{anchor} stands inside &{anchor}, so for itself; write it out"
+                f"{where}: *{anchor} is inside &{anchor}, so it would contain itself; write it out"
             )
         return anchored.get(event.anchor)
     return None

@@ -24,7 +24,7 @@ Issue = tuple[KeyPath, str]
 FOLDER = "folder"
 """The key of a config that says where its relative paths start, if not beside the config."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but tabs and line ends; of Unicode, separators and those that turn text."""
+"""Control characters except tabs and line ends, Unicode's separators, and marks of direction."""
 TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
@@ -82,7 +82,7 @@ _Loader.add_implicit_resolver(
 
 
 def without_quotes(text: str) -> Any:
-    """Return what a quoted text is in a config without its quotes; itself where that is no YAML."""
+    """Return the value of a text in a config without quotes; the text itself if it is not YAML."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError:
@@ -176,7 +176,7 @@ def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | No
 
 
 def _key_issues(node: yaml.Node | None, place: KeyPath) -> Iterator[Issue]:
-    """Find keys that stand twice, and keys that are not texts, which this turns into texts."""
+    """Find repeated keys, and keys that are not texts, which this turns into texts."""
     if isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
             yield from _key_issues(value, (*place, position))
@@ -188,6 +188,6 @@ def _key_issues(node: yaml.Node | None, place: KeyPath) -> Iterator[Issue]:
                 node.value[position] = yaml.ScalarNode(TEXT, name, key.start_mark), value
                 yield (*place, name), "a key must be a text; put it in quotes"
             elif name in seen and key.tag != MERGE:
-                yield (*place, name), "this key stands here twice"
+                yield (*place, name), "this key occurs twice"
             seen.add(name)
             yield from _key_issues(value, (*place, name))

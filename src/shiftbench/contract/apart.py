@@ -1,4 +1,4 @@
-"""Tests of one part in a separate process, with a time limit and its own folder.
+"""Runs the tests of one part in a separate process, with a time limit and its own folder.
 
 The process is a fork of this one, which has done the slow imports and has no threads. Whatever the
 part does to it, the tests of other parts go on.
@@ -29,7 +29,7 @@ LARGEST_FILE = 2**30
 MOST_PRINTED = 10_000
 """Bytes that a part may print while it is tried."""
 ENDING_SECONDS = 10.0
-"""For a process that has sent its results to end."""
+"""Seconds that a process has to end after it has sent its results."""
 TRACE = "trace"
 PRINTED = "printed"
 
@@ -39,7 +39,7 @@ Name = tuple[str, str]
 
 @dataclass
 class Findings:
-    """What was found of the components of one file.
+    """What the tests found out about the components of one file.
 
     general: failures of the file as a whole. untried: why the data of a stream were not tried.
     """
@@ -56,7 +56,7 @@ class Findings:
 
 @dataclass
 class Reporter:
-    """The end of the pipe in the part's process."""
+    """Sends results from the part's process through a pipe."""
 
     pipe: connection.Connection
     trace: TextIO
@@ -64,7 +64,7 @@ class Reporter:
     process: int
 
     def trying(self, check: str) -> None:
-        """Say what is tried next; its time begins."""
+        """Announce the next check, and start its time limit."""
         faulthandler.dump_traceback_later(self.limit, file=self.trace)
         self.send("trying", check)
 
@@ -105,7 +105,7 @@ def run(package: Path, tests: Tests, limit: float) -> Findings:
 
 
 def _collect(findings: Findings, pipe: connection.Connection, process: Any, limit: float) -> str:
-    """Add all that comes to the findings; return how the process ended if not as it should."""
+    """Add all received results to the findings; return why the process ended early, if it did."""
     check = "it is started"
     while True:
         if not connection.wait([pipe, process.sentinel], limit + 1):

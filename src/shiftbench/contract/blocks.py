@@ -1,4 +1,4 @@
-"""Blocks of rows that are tasks, beside the same rows one by one."""
+"""Compares rows learnt in a block with the same rows learnt one by one; each row is a task."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from shiftbench.core.facts import KINDS, NOT, PREDICTIONS, Facts, StudyKey
 from shiftbench.core.suggestions import unknown
 
 KIND = "streams"
-"""Of tests that have a name alone."""
+"""Kind of component of tests that take only a name."""
 CASES = [(kind, name) for kind in components.FOLDERS for name in selection.names(kind)]
 ALL = KINDS | PROPERTIES | OFFERS
 WORDS: dict[str, Collection[str]] = {
@@ -33,7 +33,7 @@ WORDS: dict[str, Collection[str]] = {
     "study": get_args(StudyKey),
     "blank": PROPERTIES,
 }
-"""Known words of each fact; those of others are sentences, or names of settings and metrics."""
+"""Known words of each fact. Other facts hold sentences, or names of settings and metrics."""
 ANSWERS = {
     "gives": ("requires", "refuses", "blank"),
     "offers": ("from_learner", "passes", "requires", "refuses"),

@@ -13,7 +13,7 @@ from shiftbench.contract.driven import after, batch_of
 from shiftbench.contract.problems import key
 
 TRACED: list[int] = []
-"""Grows by one at each trace of the model of the case."""
+"""A list that grows by one entry at each trace of the model under test."""
 
 
 def test_a_graph_is_traced_once(case, request):

@@ -1,8 +1,8 @@
 """A hook that refuses what a part must not do: write outside its folder, or read its callers.
 
-It sees what Python does for the part's own code: files opened by libraries in C, and what programs
-do that the part starts, stay unseen, so that starting one is refused too. A library's own caches,
-written while it is imported or compiled, are allowed.
+It sees only what Python does for the part's own code. It does not see files that C libraries open,
+nor what other programs do; so a part may not start programs. A library's own caches, written while
+it is imported or compiled, are allowed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FRAME_NAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame"}
 PROGRAMS = {"os.fork", "os.forkpty", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen"}
 SIGNALS = {"os.kill", "os.killpg"}
 CACHES = ("importlib._bootstrap", os.path.join("numba", "core", "caching.py"))
-"""Code below which a library, and not the part, decides what is written."""
+"""Functions inside which a library, and not the part, decides what is written."""
 PASSED_ON = ("inspect", "traceback", "subprocess", "os")
 """Modules of Python through which a part looks into frames or starts programs."""
 _busy = threading.local()
@@ -110,8 +110,8 @@ JUDGES: dict[str, Callable[[str, tuple[Any, ...], Path], tuple[str, bool]]] = {
     **dict.fromkeys(PROGRAMS, _started),
     **dict.fromkeys(SIGNALS, _signalled),
 }
-"""For each event: a function that returns the sentence of a refusal, empty for none, and whether
-only the part's own call counts, and not that of a library which it calls."""
+"""For each event, a function that returns the message of a refusal, empty for none, and whether
+only calls by the part's own code count, rather than those of a library."""
 
 
 def _line(package: Path, direct: bool) -> str:

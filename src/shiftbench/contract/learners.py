@@ -20,7 +20,7 @@ from shiftbench.core import prediction_checks
 from shiftbench.core.interface import Batch, Categorical, Predictive, StudentT
 
 KIND = "learners"
-"""Of tests that have a name alone."""
+"""Kind of component of tests that take only a name."""
 INFO = {
     "changes": ("log_weight",),
     "alarm_statistic": ("alarm_statistic",),
@@ -31,7 +31,7 @@ INFO = {
     "loss": ("loss", "expected_loss"),
     "draws": ("draws", "fit"),
 }
-"""What a word of OFFERS promises of the Info."""
+"""Arrays that the Info must have if a learner offers an ability."""
 PREDICTED = {
     "categorical": "Categorical",
     "pairs": "Categorical",
@@ -40,7 +40,7 @@ PREDICTED = {
     "student-t": "StudentT",
 }
 DENSITIES = ("gaussian", "student-t")
-"""Predictions of which a variance of 0 would give an infinite density."""
+"""Types of prediction whose density would be infinite with a variance of 0."""
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))

@@ -26,7 +26,7 @@ PREFERRED = (
 )  # fmt: skip
 """Kinds of problem, in the order in which a learner is tried on one that it takes."""
 FIRST = "map"
-"""The learner inside combinators, wherever they can take it: the golden bytes are of this one."""
+"""The learner inside combinators that can take it: the golden digests were made with it."""
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings to try on a learner; the first with which it offers what is needed is used."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
@@ -87,7 +87,7 @@ class Parts:
 
     @property
     def pairs(self) -> Problem:
-        """There is room for a word that does not occur."""
+        """The problem of counts of pairs, with one word more than occurs."""
         return Problem("counts", (2,), self.words + 1, self.rows, 3)
 
     @property
@@ -154,7 +154,7 @@ class Parts:
         return module.build(settings("combinators", name, **fields), problem, learner), problem
 
     def warmed_up(self, name: str) -> Learner:
-        """Learners of words with context vectors from the start, and infos like later ones."""
+        """Return a learner of words whose `init` does a warm-up, for its vectors."""
         made = settings("combinators", name, dimension=self.features, block=3)
         inner, _ = self.learner(inside(name)[0])
         learner = components.load("combinators", name).build(made, self.pairs, inner)
@@ -164,13 +164,13 @@ class Parts:
         )
 
     def batch(self, problem: Problem, seed: int = 0) -> Batch:
-        """The data of a task, all rows seen; classes are easy to tell apart."""
+        """Return the data of a task without masked rows; classes are easy to tell apart."""
         n, rng = problem.n_train, np.random.default_rng(seed)
         if problem.kind == "regression":
             inputs = rng.normal(size=(S, n, *problem.input_shape))
             targets = rng.normal(size=(S, n, problem.n_outputs))
         elif problem.kind in ("counts", "word"):
-            # Both are drawn for either kind: the golden bytes are of these numbers.
+            # Both are drawn for either kind, because the golden digests rest on these numbers.
             pairs = np.stack([rng.permutation(self.words**2)[:n] for _ in range(S)])
             features = rng.normal(size=(S, n, self.features)).astype(np.float32)
             of_pairs = problem.kind == "counts"
@@ -188,12 +188,12 @@ class Parts:
 
 
 PARTS = Parts()
-"""Of the sizes on which every component is tried."""
+"""The components on the sizes with which all of them are tested."""
 
 
 @functools.cache
 def _inner(parts: Parts, name: str, given: tuple[tuple[str, Any], ...]) -> tuple[Learner, Problem]:
-    """Return a learner with these settings: one for all combinators, as tracing takes the time."""
+    """Return a learner with these settings, shared by all combinators, because tracing is slow."""
     return parts.learner(name, **dict(given))
 
 

@@ -26,7 +26,7 @@ FILES = {
     "metrics": ("declarations.py", "scores.py"),
     "artefacts": ("declarations.py", "scores.py"),
 }
-"""Tests of a component of each kind."""
+"""Modules with the tests of each kind of component."""
 WARM = ("numpy", "scipy.special", "xarray", "zarr", "_pytest.assertion.rewrite")
 """Modules that are imported once, before the processes of the parts are forked."""
 OPTIONS = (
@@ -42,7 +42,7 @@ DECLARED = "Its declarations can be read."
 
 
 def failed(folder: Path, limit: float) -> bool:
-    """Try all parts of a folder, and print what they keep and what not; whether one fails."""
+    """Test all parts of a folder, print the results, and return whether one fails."""
     folder = folder.resolve()
     _read_declarations(folder, limit)
     files = _files(folder.name)
@@ -67,9 +67,9 @@ def failed(folder: Path, limit: float) -> bool:
 
 
 def _read_declarations(folder: Path, limit: float) -> None:
-    """Add the components of a folder. UserError if one is wrong, or its declarations do not end.
+    """Add the components of a folder. Raises UserError for a wrong or endless declaration.
 
-    They are executed, so that a process of their own reads them first.
+    Declarations are executed, so a separate process reads them first.
     """
 
     def read(reporter: Reporter) -> None:
@@ -115,7 +115,7 @@ def _try(parts: list[Name], reporter: Reporter) -> None:
 
 
 class _Listener:
-    """Sends on what pytest finds, test by test."""
+    """Reports the result of each test of pytest."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -137,7 +137,7 @@ class _Listener:
         self.broken.append(str(excrepr))
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave out tests of no component, which stand for an empty list of names."""
+        """Leave out the tests that pytest makes for an empty list of names."""
         items[:] = [item for item in items if isinstance(_part(item)[1], str)]
 
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -162,7 +162,7 @@ class _Listener:
 
 
 def _part(item: Any) -> Name:
-    """Kind and name of what a test is about."""
+    """Return kind and name of the component that a test is about."""
     given = item.callspec.params
     return given.get("case") or (item.module.KIND, given["name"])
 
@@ -179,7 +179,7 @@ def _own_frames(part: Name, error: BaseException) -> list[traceback.FrameSummary
 
 
 def _failure(item: Any, error: BaseException) -> tuple[str, str]:
-    """Return the check that failed, with what broke it and where, and the cause if it is known."""
+    """Return the failed check: what broke it and where, and the cause if it is known."""
     if isinstance(error, UserError):
         return str(error), str(error)
     own = _own_frames(_part(item), error)
@@ -203,7 +203,7 @@ def _lines(file: Path, parts: list[Name], findings: Findings) -> Iterator[str]:
     for kind, name in parts:
         head = f"{kind} {name} ({file})"
         passed = findings.passed.get((kind, name), 0)
-        # A refusal is raised, too, and may then be an error of other checks.
+        # A refusal also raises an error, which other checks may have reported.
         known = [text for text in findings.failures.get((kind, name), {}).values()
                  if not any(one in text for one in findings.general)]  # fmt: skip
         if wrong := [*findings.general, *known]:

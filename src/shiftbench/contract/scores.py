@@ -12,7 +12,7 @@ from shiftbench.contract import selection
 from shiftbench.core.interface import Batch, Categorical, Gaussian, Predictive, StudentT
 
 KIND = "metrics"
-"""Of tests that have a name alone."""
+"""Kind of component of tests that take only a name."""
 CASES = [(kind, name) for kind in ("metrics", "artefacts") for name in selection.names(kind)]
 every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
 
@@ -49,7 +49,7 @@ def test_the_unit_is_a_text(name):
 def example(prediction: str, labels: bool, outputs: int) -> tuple[Predictive, Batch]:
     """Return a prediction of 2 seeds, 3 hypotheses and 5 rows, of which one is masked, with data.
 
-    labels: whether targets are classes. outputs: the number of others in a row.
+    labels: whether targets are class labels. outputs: the number of real targets in a row.
     """
     rng = np.random.default_rng(0)
     log_weights = np.log(rng.dirichlet(np.ones(3), 2))
@@ -70,7 +70,7 @@ def example(prediction: str, labels: bool, outputs: int) -> tuple[Predictive, Ba
 
 
 def of_predictions(name: str) -> list[tuple[str, str]]:
-    """Return the metric with each prediction that it scores; empty for one of finished runs."""
+    """Pair the metric with each type of prediction that it scores; empty for metrics of runs."""
     metric = components.metric(name)
     judged = metric.judges or ("categorical",)
     return [(name, one) for one in judged if metric.stage != "run" and one != "pairs"]

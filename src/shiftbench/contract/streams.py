@@ -20,11 +20,11 @@ from shiftbench.data.store import zarr_zip
 
 KIND = "streams"
 OTHERWISE: dict[str, dict[str, Any]] = {}
-"""Settings other than the defaults."""
+"""Settings of streams whose tests need other values than the defaults."""
 RAW: dict[str, Callable[[], Path]] = {}
-"""Where raw files lie, which the default settings of most streams do not need."""
+"""Functions that return the folder of raw files, for streams that need them."""
 STREAMS = [n for n in selection.names(KIND) if "realisations" in components.fields(KIND, n)]
-"""Of others their own tests have to hold the same facts."""
+"""Streams whose realisations can be counted. The other streams have tests of their own."""
 every_stream = pytest.mark.parametrize("name", STREAMS)
 
 
@@ -52,7 +52,7 @@ def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:
 
 
 def late(store: xr.Dataset | xr.DataTree) -> int:
-    """A task after the first ones."""
+    """Return the number of a task after the first few."""
     return min(4, store.sizes["task"] - 1)
 
 
@@ -64,7 +64,7 @@ def tasks(name: str) -> list[Task]:
 
 
 def looked_back(name: str) -> list[Batch]:
-    """The test data of each task, of streams that look back."""
+    """Return the test data of each task; empty if the stream has no function `test`."""
     store, stream = built(name, 3), components.load("streams", name)
     numbers = range(store.sizes["task"]) if hasattr(stream, "test") else []
     return [stream.test(store, [2, 0], j) for j in numbers]

@@ -20,7 +20,7 @@ def path() -> str:
 
 
 def variables() -> dict[str, str]:
-    """Return the variables that name another folder; empty where the usual one can be written."""
+    """Return environment variables that name a temporary folder; empty if the usual one serves."""
     folder = path()
     if folder == (os.environ.get(VARIABLE) or usual()):
         return {}

@@ -1,4 +1,4 @@
-"""Where numba keeps compiled code: a folder of the user's, so that it compiles once a machine.
+"""The user's folder in which numba keeps compiled code, so that it compiles once per machine.
 
 numba asks `Locator` for the folder of each function (see `shiftbench/__init__.py`). It lies in
 $XDG_CACHE_HOME/shiftbench, else in ~/.cache/shiftbench, for all checkouts and environments of a
@@ -17,7 +17,7 @@ numba's core/caching.py, as of 0.68, and by three rules:
 - A function has an index, from signatures to data files. Both are written to temporary files and
   renamed, so a reader never sees half a file; of two writers the last wins.
 - A data file holds the machine code of a function and of all that it calls, so it does not matter
-  which process wrote it, of which checkout. `guvectorize` is the exception: its wrapper is a
+which process of which checkout wrote it. `guvectorize` is the exception: its wrapper is a
   separate file that calls the kernel by a name with a number of the compiling process, and crashes
   with another process's kernel. Rule: use `njit` and `cfunc` only.
 - Two processes that add different signatures to an index may both take the next data file, and
@@ -52,7 +52,7 @@ FOLDERS = ("data", "evaluation", "methods")
 class Locator(UserProvidedCacheLocator):
     """Names the folder of a function: the same one for the same file of any checkout.
 
-    Code of a user's components is compiled into a folder beside, since it may call ours.
+    Compiled code of a user's components has a folder of its own, because it may call our code.
     """
 
     def __init__(self, py_func: Callable, py_file: str, root: Path) -> None:
@@ -89,7 +89,7 @@ def folders() -> list[Path]:
 def _can_be_used(folder: Path) -> bool:
     """Return whether a folder is there, or can be made, in which only this user puts code."""
     try:
-        if folder.is_absolute():  # not so without a home
+        if folder.is_absolute():  # it is relative if there is no home folder
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder.stat().st_uid == os.getuid()
     except OSError:
@@ -99,7 +99,7 @@ def _can_be_used(folder: Path) -> bool:
 @cache
 def _name(kind: str) -> str:
     """Return the name of the folder for these sources, versions and instructions."""
-    intel = getattr(numba.config, "USING_SVML", False)  # another library of exp and log
+    intel = getattr(numba.config, "USING_SVML", False)  # with SVML, exp and log differ
     versions = (numba.__version__, llvmlite.__version__, np.__version__, intel)
     processor = instructions.processor() if kind == "native" else ""
     digest = hashlib.sha256(repr((sys.version, versions, processor)).encode())

@@ -3,6 +3,6 @@
 DEFECT = 1
 """The command, or a job that it started, failed for a reason that it does not know."""
 MISTAKE = 2
-"""The user can correct it: what was wrong stands in one line."""
+"""The user can correct the error, which one line describes."""
 STOPPED = 75
 """A job saved its state and wants to be run again (EX_TEMPFAIL)."""

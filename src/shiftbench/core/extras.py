@@ -21,7 +21,7 @@ class MissingPackage(UserError, ImportError):
 def missing(what: str, package: str, extra: str = "") -> MissingPackage:
     """Return the error for `what`, which needs a package of an extra.
 
-    extra: the extra; empty: that of this package which has the package.
+    extra: the name of the extra; if empty, the extra of shiftbench that contains the package.
     """
     extra = extra or ("networks" if package in NETWORKS else "workflow")
     message = f"{what} needs the package {package}; type: pip install 'shiftbench[{extra}]'"
@@ -30,7 +30,7 @@ def missing(what: str, package: str, extra: str = "") -> MissingPackage:
 
 @contextmanager
 def other_library(what: str, package: str) -> Iterator[None]:
-    """Say that `what` needs a package that is in no extra, where an import inside fails."""
+    """Turn an ImportError inside into the error that `what` needs a package that is in no extra."""
     try:
         yield
     except ModuleNotFoundError as error:

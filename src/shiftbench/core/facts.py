@@ -21,47 +21,48 @@ NOT = "not "
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """The facts of one component. Which kinds of component have a fact stands in brackets."""
+    """The facts of one component. Brackets name the kinds of component that may declare a fact."""
 
     takes: str | tuple[str, ...] | Mapping[str, Condition | Prediction] = ()
-    """Kinds of problem that it is for; of a learner, which needs them, with what it predicts of
-    each [all but streams]."""
+    """Kinds of problem that it fits. A learner must declare them, each with the type of its
+    prediction [all but streams]."""
     gives: Words = ()
-    """The kind of problem, which a stream needs, and the properties that the pipeline gets
-    [streams, models], or the component inside [combinators]."""
+    """Properties that it gives to the pipeline [streams, models] or to the component inside
+    [combinators]. A stream must also declare its kind of problem."""
     offers: Words = ()
     """Abilities that combinators around it, metrics and artefacts can use [learners,
     combinators]."""
     requires: Words = ()
     """Properties that the stream or the model must give [all but streams and models]."""
     refuses: Words = ()
-    """Kinds and properties that must not be given to it [all but streams]."""
+    """Kinds of problem and properties that it does not work with [all but streams]."""
     from_learner: Words = ()
     """Abilities that the component inside must offer [combinators], or at least one method of the
     study [metrics, artefacts]."""
     passes: Words = ()
     """Abilities of the component inside that it passes on [combinators]."""
     warms: Words = ()
-    """The settings that alone decide its warm-up, or `inside`, where that is the warm-up of the
+    """The only settings that its warm-up depends on, or `inside` if its warm-up is that of the
     component inside [combinators]."""
     reveals: tuple[str, ...] = ()
     """Facts of the protocol that it needs to know, `boundaries` or `task_identity` [learners,
     combinators]."""
     model: bool | Literal["shapes"] = False
-    """True if it fits the study's model, `shapes` if it builds its own from the shapes of that
-    [learners]."""
+    """True if it trains the study's model, `shapes` if it builds the model itself from a
+    description of its layers [learners]."""
     theorem: Words = ()
     """The theorem that bounds its regret, a row of the table in `evaluation/theory/regret.py`
     [learners]."""
     judges: tuple[Prediction, ...] = ()
-    """Predictions that it can judge, of every method of the study [metrics, artefacts]."""
+    """Types of prediction that it can judge. Every method of the study must predict one of them
+    [metrics, artefacts]."""
     uses: tuple[str, ...] = ()
     """Metrics that it is made from [metrics, artefacts]."""
     rows: tuple[str, ...] = ()
-    """Reference rows or lines that an artefact computes from the truth of a stream. They have no
-    pipeline [artefacts]."""
+    """Methods without a pipeline that an artefact shows: reference rows or lines, computed from the
+    truth of a stream [artefacts]."""
     study: tuple[StudyKey, ...] = ()
-    """Keys that the study needs for it; `predictions` is a value of the key `keeps` [metrics,
+    """Keys that the study must have; `predictions` is a value of the key `keeps` [metrics,
     artefacts]."""
     blank: tuple[str, ...] = ()
     """Properties of a stream for which the metric has no score; `check` prints a note [metrics]."""

@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Facts about a task that the protocol reveals; None for those that it does not.
+    """Facts about a task that the protocol reveals; None for facts that it does not reveal.
 
     boundary: [S] bool, True where the distribution has changed just before this task.
     task: [S] int, the number of the task's distribution, in the order of first appearance: one that
@@ -188,12 +188,12 @@ class Learner:
         Widen the posterior; None if the posterior family cannot be widened.
     block(state, batch, drift_first) -> (State, Predictive, Info)
         n tasks of one row each in one call: drift, predict, observe, or predict, drift, observe if
-        drift_first is false. To the byte what these three give task by task; None if not offered.
-        Draws nothing. Predictive has each row as a repetition of its own, [S n, H, 1, ...], and
-        Info an axis of rows, [S, n, H, ...]. Raises LearnerError or ArithmeticError if a task
-        fails; the caller repeats the rows task by task to find which. A `Block` also learns rows
-        that arrive one at a time. `dataclasses.replace` with another predict, observe, drift or
-        broaden drops it, unless that is marked by `functools.wraps`.
+        drift_first is false. The results have the same bytes as these three functions task by task.
+        None if not offered. Draws nothing. Predictive has each row as a repetition of its own, [S
+        n, H, 1, ...], and Info an axis of rows, [S, n, H, ...]. Raises LearnerError or
+        ArithmeticError if a task fails; the caller repeats the rows task by task to find which. A
+        `Block` also learns rows that arrive one at a time. `dataclasses.replace` with another
+        predict, observe, drift or broaden drops it, unless that is marked by `functools.wraps`.
     """
 
     init: Callable[[np.ndarray], State]

@@ -1,7 +1,7 @@
 """Checks of what `predict` returns, the same for runs and for the contract.
 
-Wrong types and shapes are an error. Numbers that cannot be scored fail their seed: a part whose
-weights sum to two would otherwise get a score, and might win.
+Wrong types and shapes are an error. Numbers that cannot be scored fail their seed: a component
+whose weights sum to two would otherwise get a score, and might win.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AXES: dict[type, dict[str, tuple[str, ...]]] = {
 }
 """Axes of each field of a prediction."""
 PREDICTED: dict[str, tuple[type, ...]] = {
-    "classification": (Categorical, Gaussian),  # a Gaussian: the score of two classes
+    "classification": (Categorical, Gaussian),  # a Gaussian is the score of two classes
     "regression": (Gaussian, StudentT),
     "counts": (Categorical,),
     "word": (Categorical,),

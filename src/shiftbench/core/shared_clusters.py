@@ -4,7 +4,7 @@ XLA compiles each cluster of operations for a tenth of a second or more, and job
 need the same ones. TensorFlow names the file of a cluster after a digest of its operations and
 shapes, compares these when it reads a file, and renames what it has written, so that jobs can
 read and write at the same time. The folder is as old as its server: the same versions and the
-same processor wrote all of it. Code for other numbers of threads may be other code.
+same processor wrote all of it. Compiled code may depend on the number of threads.
 """
 
 from __future__ import annotations

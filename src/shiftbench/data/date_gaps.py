@@ -1,6 +1,6 @@
 """A note on dates that are missing between the rows of a user's file.
 
-Methods see rows, not dates: for them a row after a gap follows the one before like any other.
+Methods see rows, not dates, so they treat a row after a gap like any other row.
 """
 
 from __future__ import annotations

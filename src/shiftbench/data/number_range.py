@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 LARGEST = 1e100
-"""The squares of numbers far beyond it, or of their inverses, overflow."""
+"""The largest number. The squares of far larger numbers, or of their inverses, overflow."""
 REASON = f"is beyond {LARGEST:g} or nearer to 0 than {1 / LARGEST:g}; give it another unit"
 
 

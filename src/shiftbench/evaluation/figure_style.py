@@ -48,11 +48,11 @@ FOOT_MARGIN = 0.06
 MARKS = 7
 """Number of markers on a long line."""
 FEWEST_OF_BAND = 4
-"""Number of seeds from which an interval is drawn; of fewer seeds, each is drawn."""
+"""Number of seeds from which an interval is drawn; with fewer, each seed is drawn."""
 MESSAGE = 0.3
 """Height of a message, in inches."""
 OWN_MATH = "$\\"
-"""Beginning of formulas; a dollar sign before anything else is one of a user's text."""
+"""Beginning of our formulas. Any other dollar sign belongs to a user's text."""
 
 RC = {
     "figure.dpi": DPI,

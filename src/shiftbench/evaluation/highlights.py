@@ -27,7 +27,7 @@ NEAR = 0.015
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Weights of red, green and blue."""
 STRETCH = 2.0
-"""Largest height of the axis that grey lines may cause, in heights of the coloured lines."""
+"""How far grey lines may stretch the axis, as a multiple of the range of the coloured lines."""
 
 
 def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:
@@ -80,14 +80,14 @@ def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def shift(learner: str, coloured: Sequence[str]) -> float:
-    """Return where the points of a coloured line lie beside the others', from -0.5 to 0.5."""
+    """Return the horizontal shift of a coloured line's points, from -0.5 to 0.5."""
     return (coloured.index(learner) + 0.5) / len(coloured) - 0.5
 
 
 def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndarray]) -> list[str]:
     """Set the y axis to show all coloured lines; return the names of grey ones that leave it.
 
-    A grey line is shown as a whole where it stretches the axis by no more than `STRETCH`.
+    The axis includes a whole grey line if that stretches it by at most `STRETCH`.
     """
     low, high = _range(np.concatenate([np.ravel(values) for values in coloured]))
     (floor, ceiling), left = reach(low, high), []

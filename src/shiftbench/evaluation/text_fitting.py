@@ -14,7 +14,7 @@ PAD = 6.0
 FEWEST = 6
 """Characters of the narrowest line."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
-"""Stands between a number and its percent sign while lines are broken."""
+"""Placeholder between a number and its percent sign while lines are broken."""
 ROUNDS = 6
 """Largest number of times that a figure is laid out and its texts wrapped."""
 

@@ -1,1 +1,1 @@
-"""The forecast of a workflow: which jobs would run, why, and what they would cost."""
+"""Forecasts of a workflow: which jobs would run, why, and what they would cost."""

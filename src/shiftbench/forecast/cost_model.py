@@ -18,10 +18,10 @@ from shiftbench.config.spec_files import Spec
 from shiftbench.config.stream_sizes import DIMENSIONS, Sizes, of_stream
 
 FIXED = 5e6
-"""Work of a step, or of an update without steps, whatever its size. With this value, small embedded
-studies predict best what large published ones took (perf/forecast.py)."""
+"""Fixed work of a step, or of an update without steps. With this value, costs of small embedded
+studies predict best the costs of large published ones (perf/forecast.py)."""
 PREDICTING = 1 / 3
-"""Work of a row that is predicted, relative to one that is trained on, which is differentiated."""
+"""Work of predicting a row relative to training on it, which also takes gradients."""
 
 SAMPLED = 0.47
 """Work of a convolution whose weights are drawn once a minibatch, relative to Flipout, whose noise
@@ -36,7 +36,7 @@ def fingerprint(values: list[Any]) -> str:
 
 
 def of_run(spec: Spec) -> float:
-    """Return the work of a run: all its seeds and tasks, and a warm-up that it does not share."""
+    """Return the work of a run over all its seeds and tasks, without a warm-up."""
     *combinators, (_, settings) = spec["learner"]
     sizes = of_stream(spec["stream"])
     for name, given in combinators:
@@ -62,7 +62,7 @@ def of_warm_up(spec: Spec) -> float:
 
 
 def _with_vectors(given: Spec, sizes: Sizes) -> Sizes:
-    """Return the sizes with long word vectors counted as more tasks, which cost as much.
+    """Return the sizes, with more tasks where word vectors are long, because each fit costs more.
 
     With 5 times as many numbers a fit took 9.5 times as long, with 2,000 words and with 8,000.
     """
@@ -102,7 +102,7 @@ def _learning(settings: Spec, rows: int, networks: int, width: float) -> float:
     """Return the work of an update on one task."""
     draws = settings.get("draws", 1)
     if "epochs" not in settings:
-        newton = settings.get("method") == "newton"  # which takes iterations, and no steps
+        newton = settings.get("method") == "newton"  # it has iterations instead of steps
         steps = settings.get("iterations" if newton else "steps", 1)
         return steps * (FIXED + draws * rows * networks * width)
     batch = min(settings.get("batch_size", rows), rows)

@@ -1,8 +1,9 @@
-"""A record of what the digests in specs stand for, by which `plan` can name a change.
+"""A record of the modules and packages behind each digest, so that `plan` can name a change.
 
-In results/CONFIG/code lies a file for each digest of code (module -> its own digest), for each
-environment (package -> versions), and in `modules` for each module as it was (definition -> its
-digest). Files are named by what is in them, so that nothing is written twice.
+The folder results/CONFIG/code has a file for each digest of code (module -> its digest) and for
+each digest of an environment (package -> versions). Its folder `modules` has a file for each
+version of a module (definition -> its digest). Files are named by digests of their content, so that
+nothing is written twice.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ FOLDER = "code"
 
 
 def write(results: Path) -> None:
-    """Record what all specs depend on that were made so far in this process."""
+    """Record what the specs depend on that this process has made so far."""
     place = results / FOLDER
     for name, modules in specs.behind().items():
         if _write(place / f"{name}.json", modules):
             for module, content in modules.items():
-                if isinstance(content, str):  # else versions of a package
+                if isinstance(content, str):  # otherwise it holds the versions of a package
                     file = place / "modules" / f"{content}.json"
                     if not file.exists():
                         _write(file, digest.definitions(module))
 
 
 def changed(results: Path, old: str, new: str) -> list[str]:
-    """Say what differs between two digests, of which `new` is of a spec made here.
+    """Return phrases about what differs between an old digest and one of a spec made here.
 
-    Nothing where the old one was not kept.
+    Empty if there is no record of the old digest.
     """
     before, after = _read(results / FOLDER / f"{old}.json"), specs.behind().get(new)
     if before is None or after is None:
@@ -46,7 +47,7 @@ def changed(results: Path, old: str, new: str) -> list[str]:
 
 
 def _of_module(results: Path, name: str, old: Any, new: Any) -> list[str]:
-    """Say what differs in one module, or in one package."""
+    """Return phrases about what differs in one module or package."""
     if isinstance(old or new, list):
         return [f"{name} {_versions(old)} -> {_versions(new)}"]
     if old is None or new is None:

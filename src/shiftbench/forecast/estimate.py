@@ -1,9 +1,9 @@
 """Estimates of what a run would cost, from the costs of the nearest earlier runs.
 
-Nearest is the run of the same settings; then one of the same components and model whose work is
-nearest, then one of the same learner. The cost grows with the work (cost_model.py), at the rate of
-that run where the work is alike, and the farther it is, the more at the rate of all that is
-published.
+The nearest runs are those with the same settings; then those with the same components and model, by
+the distance of their work; then those with the same learner. The cost is proportional to the work
+(cost_model.py). Its rate is that of the nearest runs if their work is similar. The more the work
+differs, the closer the rate is to that of all published studies.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from shiftbench.forecast import records
 from shiftbench.forecast.records import Record
 
 NEAR = 5
-"""Records of other settings that an estimate takes the median of."""
+"""The number of nearest records whose median is the estimate."""
 UNKNOWN_RATE = 1e-10
-"""Seconds a unit of work where nothing was ever recorded: what published studies took."""
+"""Seconds per unit of work in published studies, used where there are no records."""
 LEAST_SECONDS, LEAST_MEMORY = 0.1, 400 * 2**20
-"""Seconds and bytes of any run, beside what its work costs."""
+"""Seconds and bytes that every run takes, whatever its work."""
 FAR = 100.0
-"""Times as much work, at which a rate that was recorded tells about a third (1/e)."""
+"""The ratio of works at which a recorded rate has the weight 1/e, about a third."""
 GUESSES = ("learner", "nothing")
 
 
 class Estimate(NamedTuple):
     """The forecast cost of a run: processor and wall seconds, peak memory in bytes.
 
-    basis: what it rests on: `same` settings, the same `pipeline` with others, the same `learner`
-    in another pipeline, or `nothing`; `published`: see plan.costs. like: the study
-    and method of the nearest.
+    basis: the records that it rests on: runs with the `same` settings, with the same `pipeline` and
+    other settings, with the same `learner` in another pipeline, or `nothing`; for `published` see
+    plan.costs. like: study, stream and method of the nearest record.
     """
 
     cpu: float
@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
 
 
 class Estimator:
-    """Estimates from records; `machine` is this one, by the kind of its processor."""
+    """Estimates costs from records; `machine` is the kind of this machine's processor."""
 
     def __init__(self, known: Iterable[Record], machine: str) -> None:
         known = list(known)
@@ -68,7 +68,7 @@ class Estimator:
         )
 
     def of_record(self, one: Record) -> Estimate:
-        """Return the estimate of a run that is known, as if it were not yet done."""
+        """Return the estimate of a recorded run from all records, as if it were not done yet."""
         return self._of(one.alike, one.pipeline, one.work, one.study)
 
     @cache  # noqa: B019  # an estimator lives as long as its process
@@ -83,7 +83,7 @@ class Estimator:
 
     def _from(self, near: list[Record], work: float, basis: str) -> Estimate:
         cpu = median(self._scaled(one, work, basis) for one in near)
-        # A machine that did other things, too, made runs wait; more threads make them shorter.
+        # CPU time over wall time: below 1 on a busy machine, above 1 with several threads.
         at_once = median(max(one.cpu, 1e-3) / max(one.wall, 1e-3) for one in near)
         wall = cpu / max(at_once, 1.0)
         memory = max(one.memory for one in near)
@@ -99,10 +99,10 @@ class Estimator:
 
 
 def factors(known: Iterable[Record], machine: str) -> dict[str, float]:
-    """Return how much longer this machine takes than each other one, by runs that both have done.
+    """Return the factors by which this machine is slower than others, from runs done on both.
 
-    A machine without such runs is not in it. Of `machine`, "PROCESSOR, INSTRUCTIONS", the
-    processor counts: instructions are a setting of the run.
+    Machines without such runs are left out. Keys are "PROCESSOR, INSTRUCTIONS"; `machine` is the
+    processor alone, because the instructions are a setting of the run.
     """
     by_run = _grouped(known, lambda one: f"{one.alike} {one.work}")
     ratios: dict[str, list[float]] = defaultdict(list)
@@ -123,7 +123,7 @@ def _apart(one: float, other: float) -> float:
 
 
 def _learner(pipeline: str) -> str:
-    """Return the learner and the model of a pipeline; of a warm-up, that it is one, too."""
+    """Return the learner and the model of a pipeline, after `warm-up` if it is one."""
     parts = pipeline.split("/")
     return "/".join(parts[-3:] if parts[0] == "warm-up" else parts[-2:])
 

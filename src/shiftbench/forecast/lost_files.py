@@ -22,14 +22,15 @@ from shiftbench.forecast import snakemake_metadata
 
 NO_FILE = Entry("", 0, 0, 0)
 SHOWN = 5
-"""Files that a line lists."""
+"""The most files that a message names."""
 
 
 class Lost(NamedTuple):
-    """Files to be made again, and those that lack their checksum, as paths; the new manifest.
+    """Paths of files to be made again, and of files without their checksum; the new manifest.
 
-    damaged: changed since, or no longer files. removed: gone since, though made with the present
-    spec. unsealed: intact, but the checksum beside them is gone or another.
+    damaged: files that changed since their job made them, or are no longer files. removed: files
+    that are gone, although they were made with the present spec. unsealed: intact files whose
+    checksum file is missing or wrong.
     """
 
     damaged: list[str]
@@ -43,7 +44,7 @@ class Lost(NamedTuple):
         return [*self.damaged, *self.removed]
 
     def words(self, then: str) -> str:
-        """Return a line about these files; then: what happens to them."""
+        """Return a message about these files. then: the phrase that says what happens to them."""
         kinds = ((self.damaged, "changed or damaged"), (self.removed, "removed"))
         counts = " and ".join(
             f"{len(paths):,} {'file was' if len(paths) == 1 else 'files were'} {what}"
@@ -59,7 +60,7 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     """Compare the outputs of jobs with their checksums; write nothing.
 
     Results of an earlier version, without a manifest or checksums of costs, are taken as they are.
-    What a job is just making, or was when it was killed, is left out.
+    Files of a job that is running, or that was killed, are left out.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     for job in jobs:
         for file in job.outputs:
             if not Path(file).is_relative_to(results):
-                continue  # a raw file, whose checksum is in a table
+                continue  # raw_files.yaml has the checksums of raw files
             name = Path(file).relative_to(results).as_posix()
             before = known.get(name)
             now, sealed = _look(file, None if deep else before)
@@ -123,9 +124,9 @@ def refuse_damaged(files: Iterable[str], results: Path) -> None:
 
 
 def restore_times(files: Iterable[str], results: Path, before: dict[str, Entry]) -> None:
-    """Give files that were made again, with the same bytes, the time that they had before.
+    """Give files that were made again with the same bytes their earlier modification time.
 
-    So nothing that was made from them counts as older than they are.
+    Otherwise files made from them would count as out of date.
     """
     for file in files:
         one, path = before.get(Path(file).relative_to(results).as_posix()), Path(file)
@@ -136,8 +137,8 @@ def restore_times(files: Iterable[str], results: Path, before: dict[str, Entry])
 def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     """Return the entry of a file as it is now, and the checksum beside it.
 
-    None where nothing is; NO_FILE where anything but a file is. before: an entry to trust if the
-    file was not touched since.
+    None if there is nothing, NO_FILE if there is something other than a file. before: an earlier
+    entry, which is used if size and times are unchanged.
     """
     path = Path(file)
     sealed = checksum.sealed(path)
@@ -153,7 +154,7 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
 
 
 def _add_absent(lost: Lost, job: Job, file: str, name: str, before: Entry | None) -> None:
-    """Add a file that is not there: Snakemake makes again what is wanted, but nothing else."""
+    """Add an absent file, unless Snakemake will notice that it is missing."""
     if snakemake_metadata.is_being_made(file):
         return
     if before:

@@ -26,11 +26,11 @@ from shiftbench.forecast.reasons import Reason
 
 LEARNING = ("run_learner", "warm_up")
 LIGHT = Estimate(2.0, 2.0, 300 * 2**20, "light", "")
-"""Cost of a job that learns nothing: mostly the start of its process."""
+"""Cost of a job without training: mostly the start of its process."""
 
 
 class Planned(NamedTuple):
-    """A job that would run, with why, and what it would cost."""
+    """A job that would run, with the reasons and the forecast cost."""
 
     job: Job
     reasons: list[Reason]
@@ -38,7 +38,7 @@ class Planned(NamedTuple):
 
     @property
     def attempts(self) -> int:
-        """Return how often it is started, as it saves its state at its time limit and goes on."""
+        """Return the number of starts that the job needs: at its time limit it saves and stops."""
         limit = SHARE_OF_TIME_LIMIT * 60 * self.job.resources.minutes
         return max(1, math.ceil(self.cost.wall / limit))
 
@@ -95,8 +95,8 @@ def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:
 def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
     """Return the forecast cost of each job of a config, by its first output.
 
-    Of a study of which nothing but guesses are known, and that was published under the name of
-    this config, all runs together cost what they did then.
+    If all estimates of a study are guesses and the study is published under the name of this
+    config, the estimates are scaled so that their sum is the published cost.
     """
     found = {job.outputs[0]: cost(job, known) for job in every}
     for study in {job.study for job in every if job.rule in LEARNING}:
@@ -110,7 +110,7 @@ def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
 
 
 def _shared(guess: Estimate, factor: float) -> Estimate:
-    """Correct a guess by the factor by which all guesses of its study are wrong."""
+    """Scale a guess by a factor that all guesses of its study share."""
     cpu, wall = guess.cpu * factor, guess.wall * factor
     return guess._replace(cpu=cpu, wall=wall, basis="published", like="")
 
@@ -162,7 +162,7 @@ def makespan(jobs: Iterable[tuple[float, int]], cores: int) -> float:
 
 
 def of_method(plan: Plan, wanted: str) -> list[Planned]:
-    """Return what would run of STUDY/METHOD, or of STUDY; UserError for an unknown name."""
+    """Return the jobs of STUDY/METHOD or STUDY that would run; UserError for an unknown name."""
     study, _, method = wanted.partition("/")
     config = configs.load(plan.config)
     refuse_unknown("study", study, config.studies)

@@ -18,9 +18,10 @@ from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.plan import cost, makespan
 
 TRUST_SECONDS = 20.0
-"""Weight of the forecast against what was measured: as that of jobs which took so long."""
+"""Weight of the forecast against measured times: that of jobs which took this many seconds."""
 HALF_LIFE = 0.1
-"""Share of all forecast time after which a measured job counts half: machines get other work."""
+"""Share of all forecast time after which a measured time has half its weight, because the load of a
+machine changes."""
 
 
 class Expected(NamedTuple):
@@ -35,7 +36,7 @@ class Expected(NamedTuple):
 
 
 class Progress:
-    """A count of the jobs that start and end. expected: by Snakemake's number of the job."""
+    """Counts jobs that start and end. expected: the forecasts by Snakemake's job number."""
 
     def __init__(
         self,

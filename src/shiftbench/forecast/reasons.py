@@ -36,7 +36,7 @@ KINDS = {
 
 
 class Reason(NamedTuple):
-    """A reason for a job to run: a kind of KINDS, and words for what exactly."""
+    """A reason for a job to run: a key of KINDS, and a phrase with the details."""
 
     kind: str
     words: str
@@ -45,7 +45,7 @@ class Reason(NamedTuple):
 def of_jobs(jobs: list[Job], results: Path, lost: Container[str]) -> dict[str, list[Reason]]:
     """Return the jobs that would run, by their first output, each with the reasons.
 
-    lost: files that are made again before all others; what reads them need not run, for they will
+    lost: files that are made again first. Jobs that read them need not run, because the files will
     have the same bytes.
     """
     by_output = {file: job for job in jobs for file in job.outputs}
@@ -88,7 +88,7 @@ def _needed(job: Job, by_output: Mapping[str, Job]) -> Iterator[Job]:
 
 
 def _oldest(jobs: list[Job], reading: Mapping[str, list[Job]]) -> dict[str, float]:
-    """Return when the oldest output of each job was made, or else of the first that reads it."""
+    """Return the time of each job's oldest output, or else of the first job that reads from it."""
     found: dict[str, float] = {}
     for job in reversed(jobs):
         after = (one for file in job.outputs for one in reading[file])
@@ -121,7 +121,7 @@ def _missing(job: Job, asked: Iterable[str], lost: Container[str]) -> Iterator[R
 def _changed(
     job: Job, oldest: Mapping[str, float], results: Path, lost: Container[str]
 ) -> Iterator[Reason]:
-    """Yield why a job runs again, whether or not something asks for it."""
+    """Yield the reasons for a job to run again, even if no other job needs its outputs."""
     if stopped := [file for file in job.outputs if snakemake_metadata.is_incomplete(file)]:
         yield Reason("killed", f"{stopped[0]} was not finished")
     records = [record for file in job.outputs if (record := snakemake_metadata.of(file))]
@@ -184,7 +184,7 @@ def _change(place: str, old: Any, new: Any, kind: str) -> str:
 
 
 def _change_of_list(old: list[Any], new: list[Any]) -> str:
-    """Return what is added to a long list, changed in it and removed from it, by name."""
+    """Return the names of items that were added to a long list, changed or removed."""
     before = [_name(one) for one in old if one not in new]
     after = [_name(one) for one in new if one not in old]
     words = []

@@ -1,7 +1,7 @@
 """Records of what earlier runs cost, beside their stores and in published tables.
 
-Beside a run lies NAME.cost.json, and its store tells the spec. Published studies have one row a
-run in `costs.csv`, which says the work of the run and not its spec.
+Each run has its cost in NAME.cost.json beside its store, and its spec in the store. Published
+studies have a row for each run in `costs.csv`, with the work of the run instead of its spec.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ KINDS = (result_paths.RUNS, result_paths.WARM_UPS)
 class Record(NamedTuple):
     """The cost of one run or warm-up.
 
-    study, method: whose it was. pipeline: names of its components, the model last; of a warm-up
-    its worker alone. alike: what decides its cost beside the number of seeds, as text. work: see
-    cost_model.py. cpu, wall: seconds; memory: peak, in bytes. machine: kind of processor and
-    instructions.
+    pipeline: names of its components, the model last; for a warm-up see `pipeline`. alike: a digest
+    of everything but the number of seeds that decides its cost. work: see cost_model.py. cpu, wall:
+    seconds; memory: peak, in bytes. machine: kind of processor and instructions.
     """
 
     study: str
@@ -87,9 +86,9 @@ def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
 
 
 def pipeline(spec: Mapping[str, Any]) -> str:
-    """Return the components of a run by name, the model and where it is computed last.
+    """Return the names of a run's components and model, and its device if that is a GPU.
 
-    Of a warm-up, `warm-up` and the component that does it.
+    A warm-up has `warm-up` and the component that does it.
     """
     parts = [name for name, _ in spec.get("learner", ())]
     if "component" in spec:
@@ -99,7 +98,7 @@ def pipeline(spec: Mapping[str, Any]) -> str:
 
 
 def alike(spec: Mapping[str, Any]) -> str:
-    """Return a short text, equal for runs that cost the same but for the number of seeds."""
+    """Return a short text that is equal for runs that differ only in seeds, and so in cost."""
     source, learner = spec["stream"], spec.get("learner") or spec.get("component")
     places = spec["instructions"], spec.get("device")
     return cost_model.fingerprint(

@@ -17,7 +17,7 @@ from shiftbench.forecast.plan import (
 from shiftbench.forecast.reasons import AGAIN, KINDS, Reason
 
 SHOWN = 8
-"""Reasons of a kind that the short form lists."""
+"""The most reasons of one kind that the short form lists."""
 BASES = {
     "same": "runs of the same settings",
     "pipeline": "runs of the same components with other settings",
@@ -29,7 +29,7 @@ BASES = {
 
 
 def lines(plan: Plan, cores: int) -> Iterator[str]:
-    """Yield the plan in short: why, each study, what is worth a look, and all together."""
+    """Yield the plan in short: reasons, cost of each study, warnings and the total."""
     runs = [one for one in plan.planned if one.job.rule in LEARNING]
     yield f"{plan.config}: {len(plan.planned):,} of {plan.jobs:,} jobs would run, {len(runs):,} of them runs or warm-ups"  # noqa: E501
     if not plan.planned:
@@ -49,7 +49,7 @@ def lines(plan: Plan, cores: int) -> Iterator[str]:
 
 
 def in_full(planned: Iterable[Planned]) -> Iterator[str]:
-    """Each job with all its reasons, and what its cost is taken from."""
+    """Yield each job with all its reasons, its cost and the basis of this estimate."""
     for job, why, cost in planned:
         yield job.name
         for reason in why:
@@ -101,7 +101,7 @@ def budgets(compared: Iterable[tuple[str, float, float]], name: str) -> Iterator
 
 
 def hours(seconds: float) -> str:
-    """Hours to two digits, or as many as whole ones have."""
+    """Return hours with two significant digits, or with all digits of a whole number."""
     value = seconds / 3600
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
@@ -141,7 +141,7 @@ def _why(planned: list[Planned]) -> Iterator[str]:
 
 
 def _group(reason: Reason, one: Planned) -> str:
-    """Return what counts as one reason: the study of jobs that are new, else the words."""
+    """Return the key by which reasons are grouped: the study of new jobs, else the phrase."""
     if reason.kind in ("new", "missing"):
         return one.job.study or one.job.rule.replace("_", " ")
     return reason.words

@@ -1,10 +1,10 @@
-"""Resources that a job asks a cluster for: what runs of the same settings took, with a margin.
+"""Resources that jobs request from a cluster: those of earlier runs, with a margin.
 
-A limit that is near what a job needs lets it start sooner. Too near, it costs an attempt: so the
-second attempt has what the study says. Runs of other settings, and guesses, count for nothing.
+A job with a tight limit starts sooner. If the limit is too tight, the job fails once, so the second
+attempt has the limits of the study. Estimates from runs of other settings are not used.
 
-Every job of a cluster reads the rules again while others are still running, and must ask for what
-it was started with. So the process that plans keeps what it asked for, and jobs read that.
+Every cluster job reads the rules again while others are running, and must find the request that it
+was started with. So the planning process stores its requests in a file, which jobs read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEMORY_TIMES, LEAST_MEMORY_MB = 1.5, 1000
 
 
 class Asked:
-    """The requests of the jobs of a config; `known` gives the records when they are needed."""
+    """The resource requests of a config's jobs; `known` returns the estimator when it is needed."""
 
     def __init__(self, known: Callable[[], Estimator] | None, results: Path) -> None:
         self._known, self._kept = known, results / FILE
@@ -34,16 +34,16 @@ class Asked:
             self._asked = json.loads(self._kept.read_text(encoding="utf-8"))
 
     def minutes(self, name: str, spec: Mapping[str, Any], limits: Resources, attempt: int) -> int:
-        """Return the time limit of a job: near what it took before, then the study's."""
+        """Return the time limit in minutes: from earlier runs at first, then that of the study."""
         return self._of(name, spec, limits)[0] if attempt == 1 else limits.minutes
 
     def memory_mb(self, name: str, spec: Mapping[str, Any], limits: Resources, attempt: int) -> int:
-        """Return the memory: what it took before, then the study's, then more at each attempt."""
+        """Return the megabytes: from earlier runs, then the study's, then more at each attempt."""
         first = attempt == 1
         return self._of(name, spec, limits)[1] if first else limits.memory_mb * (attempt - 1)
 
     def keep(self) -> None:
-        """Write what was asked for so far, where the jobs find it."""
+        """Store the requests so far in the file that jobs read."""
         if self._known is not None:
             atomic_files.write(self._kept, json.dumps(self._asked, indent=0, sort_keys=True) + "\n")
 
@@ -55,7 +55,7 @@ class Asked:
 
 
 def near(cost: Estimate | None, limits: Resources) -> list[int]:
-    """Minutes and megabytes for a job of this cost, never more than its limits."""
+    """Return minutes and megabytes for a job of this cost, at most its limits."""
     if cost is None or cost.basis != "same":
         return [limits.minutes, limits.memory_mb]
     minutes = max(LEAST_MINUTES, math.ceil(TIMES * cost.wall / 60))

@@ -14,14 +14,14 @@ from shiftbench.data.store import checksum
 
 FOLDER = Path(".snakemake")
 FORMAT = 6
-"""The first format of records that says what the params were."""
+"""The first version of the record format that holds the params."""
 LARGEST = 100_000_000
-"""Bytes of a file whose checksum is compared, as profiles/default says."""
+"""Size in bytes from which files are not compared by checksum, as in profiles/default."""
 LONGEST_NAME = 254
 
 
 def of(output: str) -> dict[str, Any]:
-    """Return what is recorded of a file that a job made; empty without a record."""
+    """Return Snakemake's record of a file that a job made; empty without a record."""
     try:
         found = json.loads(_place("metadata", output).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -35,7 +35,7 @@ def is_incomplete(output: str) -> bool:
 
 
 def is_being_made(output: str) -> bool:
-    """Return whether a job that makes the file has started, and has not been seen to end."""
+    """Return whether a job that makes the file has started and, as far as known, not ended."""
     return _place("incomplete", output).exists()
 
 

@@ -1,6 +1,7 @@
-"""TensorFlow Probability, loaded when something of it is first used: all of it, and distributions.
+"""TensorFlow Probability and its module of distributions, each loaded at its first use.
 
-Apart from TensorFlow itself, so that learners without it do not depend on its version.
+Separate from `lazy_tensorflow`, so that learners without TensorFlow Probability do not depend on
+its version.
 """
 
 from __future__ import annotations

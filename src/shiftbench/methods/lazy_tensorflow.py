@@ -1,7 +1,7 @@
-"""TensorFlow, loaded when something of it is first used.
+"""TensorFlow, loaded at its first use.
 
 Its import takes seconds, and a learner is imported in many processes that never compute with it.
-It is set to be deterministic as it loads, on the threads that the job has.
+When it loads, its operations are made deterministic, and it gets the threads of the job.
 
 The graph optimiser that rewrites sums is off: it orders their terms differently in every process,
 so that runs of one spec would agree to rounding only. So is the one that folds constants: it

@@ -68,7 +68,7 @@ def slots_of_task(
 ) -> list[Slots]:
     """Return the slots that a task's chosen rows fill, in order; tasks are numbered from 0.
 
-    Raises LearnerError, in the name of the owner, if the memory has no room for so many tasks.
+    Raises LearnerError, in the name of the owner, if the memory has no room for the task.
     """
     start = size * task
     if start + size > capacity:

@@ -105,7 +105,7 @@ def _refuse_other_folder(target: Path) -> None:
 
 
 def changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
-    """Return the names of the files of a crate that are changed, missing or do not belong to it.
+    """Return the names of the files of a crate that are changed, missing or unexpected.
 
     Raises UserError for a crate without checksums or metadata, and for entries that are not
     regular files.

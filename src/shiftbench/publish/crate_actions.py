@@ -1,4 +1,4 @@
-"""Actions behind a crate: the run of the workflow, its studies, and their runs.
+"""Actions that made a crate: the run of the workflow, its studies, and their runs.
 
 Times are those that jobs recorded. The description of an action says if there are none.
 """
@@ -134,7 +134,7 @@ def _workflow_action(crate: Path, inputs: list[Entity], parts: list[Entity]) -> 
 
 
 def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
-    """Return the action behind a study, or behind the overview."""
+    """Return the action that made a study, or the overview."""
     folder = result_files.study_folder(crate, name)
     origin = result_files.origin(folder)
     tool, _ = TOOLS[

@@ -27,7 +27,7 @@ SHOWN = 3
 
 
 class Limits(NamedTuple):
-    """The largest crate that is checked without asking.
+    """Limits on the size of a crate, which users can raise.
 
     files: their number; size: bytes of all files; document: bytes of a file of JSON or text that is
     read as a whole; decoded: bytes of the arrays of a study; seconds: estimated processor time of
@@ -87,10 +87,10 @@ def contents(
 def changed(
     crate: Path, files: dict[str, Path], described: dict[str, str], limits: Limits
 ) -> list[str]:
-    """Return the names of the files of a crate that are changed, missing or do not belong to it.
+    """Return the names of the files of a crate that are changed, missing or unexpected.
 
     files: its contents. described: checksums by the metadata, which the list must agree with.
-    Raises UserError where the list is missing or is none.
+    Raises UserError if the list is missing or malformed.
     """
     now = {(name, checksum.sha256(path)) for name, path in files.items()}
     then = {*listed(crate, limits).items()}
@@ -98,7 +98,7 @@ def changed(
 
 
 def listed(crate: Path, limits: Limits = DEFAULT) -> dict[str, str]:
-    """Return the sha256 of each file by the list of checksums. UserError where it is none."""
+    """Return the sha256 of each file from the list of checksums. UserError if it is malformed."""
     path = crate / CHECKSUMS
     if not path.is_file():
         raise UserError(f"{crate}: not a complete crate, without {CHECKSUMS}; get it again")

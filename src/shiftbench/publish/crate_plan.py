@@ -1,7 +1,8 @@
-"""What a crate has to hold, by the config in it; each file and each run is compared with that.
+"""Compares the files and runs of a crate with what the config in the crate plans.
 
-The config decides which studies and runs there are: a run that somebody takes out is missed, and
-one that was made otherwise is found. Data of the user, which are not in a crate, are not looked at.
+The config decides which studies and runs there must be. So a run that somebody removed is noticed,
+and so is one that was made with another spec. The user's own data are not in a crate and are not
+checked.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from shiftbench.publish.crate_files import RAISE, Limits
 from shiftbench.publish.results_folder import ResultsFolder
 
 LOCAL = ("code", "instructions", "device")
-"""Keys of a spec that say where and with what a run was made."""
+"""Keys of a spec about the machine and the versions with which a run was made."""
 COMPONENTS = "components"
 """The key of a config that names folders with code."""
 PATHS = ("from", yaml_lines.FOLDER, COMPONENTS)
@@ -53,7 +54,7 @@ OPTIONAL = (records.TABLE, result_paths.SOURCE_DATA)
 
 
 class CratedRun(NamedTuple):
-    """A run of a crate, whose spec is that which the config plans."""
+    """A run of a crate whose spec agrees with the config's plan."""
 
     study: str
     stream: str
@@ -64,7 +65,7 @@ class CratedRun(NamedTuple):
 
 
 class PlannedCrate(NamedTuple):
-    """A crate whose files and specs are those that its own config plans.
+    """A crate whose files and specs agree with the plan of its own config.
 
     streams: the stores of those that are in the crate.
     """
@@ -132,7 +133,7 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
 
 
 def _documents(crate: Path) -> Iterator[yaml_lines.Document]:
-    """Yield the configs of a crate. UserError for one that would be read on outside of it."""
+    """Yield the configs of a crate. UserError for one that names files outside of it."""
     for path in sorted((crate / "config").rglob("*.yaml")):
         document = yaml_lines.read(path)
         if not isinstance(document.data, dict):
@@ -153,7 +154,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _plan(path: Path, limits: Limits) -> Config:
-    """Return the plan of a crate's config, without the paths of data. UserError if it is none."""
+    """Return the plan of a crate's config, without paths of data. UserError if it is invalid."""
     try:
         plan = config_file.planned(config_file.composed(path, in_crate=True))
     except (OSError, RuntimeError, ValueError) as error:
@@ -186,7 +187,7 @@ def _refuse_undescribed(crate: Path, files: dict[str, Path], limits: Limits) -> 
 
 
 def _refuse_other_files(crate: Path, plan: Config, files: dict[str, Path], has_runs: bool) -> None:
-    """Raise UserError for files that the config does not plan, and where planned ones are gone.
+    """Raise UserError for files that the config does not plan, and for missing planned files.
 
     has_runs: published results have none.
     """
@@ -230,7 +231,7 @@ def _stream(name: str) -> str:
 
 
 def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
-    """Return the stores of streams. UserError for one that is not that which the config plans."""
+    """Return the stores of streams. UserError for one that differs from the config's plan."""
     found = {}
     for name, stream in plan.streams.items():
         path = files.get(_stream(name))
@@ -242,7 +243,7 @@ def _streams(plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, 
 
 
 def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[CratedRun]:
-    """Yield the runs of a study. UserError for one that is not that which the config plans."""
+    """Yield the runs of a study. UserError for one that differs from the config's plan."""
     plan = crate.plan.studies[study]
     for stream in plan.streams:
         of_user = _is_of_user(crate.plan.streams[stream])
@@ -269,7 +270,7 @@ def _is_of_user(stream: Stream) -> bool:
 
 
 def _chosen(crate: PlannedCrate, study: str, stream: str, method: str) -> dict[str, Any]:
-    """Return the settings of a tuned run, by the choice in the crate. UserError for no trial."""
+    """Return the settings of a tuned run. UserError unless they are those of a trial."""
     folder = result_files.study_folder(crate.folder, study + TRIALS)
     path = folder / result_paths.choice(stream, method)
     choice = crate_files.read_json(path, crate.limits)
@@ -281,7 +282,7 @@ def _chosen(crate: PlannedCrate, study: str, stream: str, method: str) -> dict[s
 
 
 def _refuse_other(path: Path, planned: Spec, of_user: bool) -> Spec:
-    """Return the spec of a store. UserError unless it says the same as the planned one."""
+    """Return the spec of a store. UserError unless it is equivalent to the planned one."""
     try:
         spec = store_metadata.spec(path)
         ours, theirs = (_without_data(one) if of_user else one for one in (planned, spec))

@@ -1,4 +1,4 @@
-"""Costs and provenance in a crate, checked by their form; nothing is decided by what they say."""
+"""Checks the form of costs and provenance in a crate; no decision depends on their content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_MACHINES = ("code", "environment", "digest", "stack", "instructions", "device
 
 
 class _Record(BaseModel):
-    """A file of JSON whose known keys have these types; others may be there."""
+    """A JSON file whose known keys have these types; further keys are allowed."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -60,7 +60,7 @@ R = TypeVar("R", bound=_Record)
 
 
 def meaning(spec: Spec) -> str:
-    """Return what a spec says, whatever machine and version planned it, as text."""
+    """Return a spec as text, without what depends on the planning machine and version."""
     kept = {key: value for key, value in spec.items() if key not in OF_MACHINES}
     return json.dumps(kept, sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""Licences that allow redistribution of data, and how sure they are."""
+"""Licences that allow redistribution of data, and whether they are stated or presumed."""
 
 from __future__ import annotations
 

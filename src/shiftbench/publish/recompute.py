@@ -34,7 +34,7 @@ from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
 SHORTEST = 60.0
 """Seconds that any run may take, whatever its estimate."""
 SLOWER = 20.0
-"""Factor by which a run may exceed its estimate."""
+"""Factor by which a run may exceed its estimated time."""
 MAX_VALUES = 10_000_000
 """Values of a stream that is made again."""
 OF_MAKING = ("spec", "code", "versions", "instructions", "data")
@@ -68,7 +68,7 @@ class Candidate(NamedTuple, Generic[R]):
 
 
 class Again(NamedTuple):
-    """What was computed again: its name, the verdict (empty if it was not), what it is about."""
+    """The result of a recomputation: a name, a verdict (empty if it failed), and details."""
 
     name: str
     verdict: str
@@ -158,7 +158,7 @@ def again(crate: PlannedCrate, one: Candidate[CratedRun]) -> Again:
     with TemporaryDirectory() as scratch, refusing(one.run.name):
         with _signals_restored():
             made, _ = harness.run_job(spec, stream, Path(scratch), minutes)
-        # As it is read, it has the types of what it is compared with.
+        # Writing and reading gives it the types of the store that it is compared with.
         zarr_zip.write(made, Path(scratch, store.name))
         ours = zarr_zip.read(Path(scratch, store.name))
     verdicts = compare(ours, theirs)
@@ -189,7 +189,7 @@ def streams_again(crate: PlannedCrate) -> Iterator[Again]:
 
 
 def _not_generated(spec: specs.Spec) -> str:
-    """Return why a stream is not made again: it needs data, or much work; empty if it is."""
+    """Return why a stream is not generated again: it needs data, or is large; empty if it is."""
     own = not {*user_files.KEYS}.isdisjoint(components.fields("streams", spec["family"]))
     if own or spec["settings"].get("dataset") or "shards" in spec["settings"]:
         return "for it is made of data"
@@ -249,7 +249,7 @@ def _compared(mine: xr.Variable, others: xr.Variable) -> str:
 
 @contextmanager
 def _signals_restored() -> Iterator[None]:
-    """Give signals back to whoever had them: a run keeps them until its process ends."""
+    """Restore the signal handlers, which a run keeps until its process ends."""
     before = {number: signal.getsignal(number) for number in stop_signals.SIGNALS}
     try:
         yield
@@ -260,7 +260,7 @@ def _signals_restored() -> Iterator[None]:
 
 @contextmanager
 def refusing(name: str) -> Iterator[None]:
-    """Raise UserError for whatever happens to code that is given arrays which contradict."""
+    """Turn any error of the block into a UserError: arrays of a crate may be inconsistent."""
     try:
         yield
     except UserError:
@@ -275,6 +275,6 @@ def refusing(name: str) -> Iterator[None]:
 
 
 def other_code(spec: specs.Spec, *modules: str) -> list[str]:
-    """Say that the code here differs from the code of a spec."""
+    """Return a remark if the code here differs from the code of a spec."""
     same = digest.code(*modules) == spec["code"]
     return [] if same else ["the code here is not the code that made it"]

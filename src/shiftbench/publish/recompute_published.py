@@ -66,7 +66,7 @@ class PublishedRun(NamedTuple):
 
 
 class Verifier(NamedTuple):
-    """The commit of the code that computes runs again, the date, and the seed of the sample."""
+    """The code that computes runs again, by its commit; the date; and the seed of the sample."""
 
     commit: str
     date: str
@@ -79,7 +79,7 @@ def verifier(seed: int) -> Verifier:
 
 
 class PlannedResults:
-    """Published results with their config, by which runs of some studies are computed again."""
+    """Published results with their config, from which runs of some studies are computed again."""
 
     def __init__(self, folder: Path, plan: Config, studies: list[str] | None = None) -> None:
         """Check the files of the studies. UserError where one was changed after publishing.
@@ -105,7 +105,7 @@ class PlannedResults:
         return found
 
     def unplanned(self, study: str, found: list[Candidate[PublishedRun]]) -> int:
-        """Return how many learners on a stream have published scores, and no run that is found."""
+        """Count pairs of learner and stream with published scores but without a run in `found`."""
         planned = {one.run.place for one in found if one.run.study == study}
         return len({(stream, learner) for stream, learner, _ in self._places(study)} - planned)
 
@@ -164,7 +164,7 @@ class PlannedResults:
         return f"{absent[0]} is not published" if absent else ""
 
     def _needed(self, job: Job) -> list[Job]:
-        """Return a job after all those that it needs, but for choices, which are published."""
+        """Return a job after all jobs that it needs, except for choices, which are published."""
         needed: dict[tuple[str, ...], Job] = {}
 
         def add(one: Job) -> None:
@@ -211,7 +211,7 @@ def _is_alone(metric: str) -> bool:
 
 
 def _compared(ours: pd.DataFrame, published: pd.DataFrame) -> tuple[str, str]:
-    """Return the worst verdict on the scores, and what it is about."""
+    """Return the worst verdict on the scores, and its details."""
     if len(other := ours.index.symmetric_difference(published.index)):
         _, _, metric, seed = other[0]
         where = "published" if other[0] in ours.index else "computed"

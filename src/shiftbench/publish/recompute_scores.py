@@ -26,7 +26,7 @@ SCORES = (result_paths.SUMMARY, result_paths.SCORE_TABLE)
 
 
 def with_scores(crate: PlannedCrate) -> list[str]:
-    """Return the studies of a crate whose scores can be computed again: all it takes is there."""
+    """Return the studies of a crate whose scores can be computed again from complete files."""
     return [
         name
         for name, study in crate.plan.studies.items()
@@ -35,7 +35,7 @@ def with_scores(crate: PlannedCrate) -> list[str]:
 
 
 def scores_again(crate: PlannedCrate, study: str) -> Again:
-    """Compute scores, summary, choices and tables of a study again, of its runs, and compare."""
+    """Compute scores, summary, choices and tables of a study again from its runs, and compare."""
     spec = specs.scores(crate.plan, study)
     streams = {
         name: store_checks.read(crate.streams[name], crate.limits) for name in spec["streams"]
@@ -67,7 +67,7 @@ def scores_again(crate: PlannedCrate, study: str) -> Again:
 
 
 def _other_choices(crate: PlannedCrate, trials: str, cube: xr.DataTree) -> list[str]:
-    """Return the files of the choices by trials that these do not give; none for other studies."""
+    """Return the choice files that differ from those computed from the trials' scores."""
     study, wrong = trials.removesuffix(TRIALS), []
     if study == trials or study not in crate.plan.studies:
         return []
@@ -84,7 +84,7 @@ def _other_choices(crate: PlannedCrate, trials: str, cube: xr.DataTree) -> list[
 
 
 def _other_tables(crate: PlannedCrate, study: str, cube: xr.DataTree, ours: Path) -> list[str]:
-    """Return the files of tables that the scores do not give.
+    """Return the table files that differ from those computed from the scores.
 
     ours: the folder with the summary, where the tables are written.
     """

@@ -18,7 +18,7 @@ from shiftbench.publish import store_metadata
 CHECKSUMS = "SHA256SUMS"
 PROVENANCE = result_paths.PROVENANCE
 VERIFIED = "verified"
-"""Key of the provenance with the runs that were computed again later, see `verify`."""
+"""Key of the provenance for runs that were computed again later, see `verify`."""
 PATTERNS = (
     result_paths.SUMMARY, result_paths.SCORE_TABLE, "figures/*.*", "tables/*.*",
     f"{result_paths.CHOICES}/*/*.json",
@@ -26,7 +26,7 @@ PATTERNS = (
 """Published files below studies/STUDY: those that are small, and those that people look at."""
 RUNS, WARM_UPS = result_paths.RUNS, result_paths.WARM_UPS
 OVERVIEW = result_paths.OVERVIEW
-"""Part of the results, beside the studies, with the files about all of them."""
+"""Part of the results with the files about all studies."""
 
 
 def is_published(results: Path) -> bool:

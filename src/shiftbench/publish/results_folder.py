@@ -18,9 +18,9 @@ from shiftbench.publish.result_files import OVERVIEW, RUNS, WARM_UPS
 
 
 class ResultsFolder:
-    """A folder of results, published or not, as it is when it is first asked.
+    """A folder of results, published or not; its files are listed once, at first use.
 
-    plan: its config; without one all files that are there are taken as planned.
+    plan: its config; without one, all existing files count as planned.
     """
 
     def __init__(self, folder: Path, plan: Config | None = None) -> None:
@@ -63,7 +63,7 @@ class ResultsFolder:
     def incomplete(self) -> dict[str, str]:
         """Return a missing file of each part that has some of its files, but not all.
 
-        A part without any file was not asked for. Raises UserError for files that no job of the
+        A part without any file was not requested. Raises UserError for files that no job of the
         config makes, and for those without a checksum.
         """
         if self.plan is None:
@@ -74,7 +74,7 @@ class ResultsFolder:
         return {part: names[0] for part, names in lacking.items() if names}
 
     def refuse_incomplete(self) -> None:
-        """Raise UserError unless there is all that the config plans for its studies.
+        """Raise UserError unless the folder has everything that the config plans for its studies.
 
         An overview may be missing as a whole, and the runs of a published folder.
         """

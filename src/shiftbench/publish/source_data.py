@@ -55,10 +55,10 @@ class SourceData:
 
 
 def write(results: Path, study: str, target: Path) -> str:
-    """Write the source data of a study of a folder of results, unless a reason forbids it.
+    """Write the source data of a study, unless there is a reason not to.
 
-    The reasons are a file larger than `LARGEST_FILE`, and data whose licence is not known to be
-    open; then an older file is removed. Returns the reason, or an empty text.
+    Reasons are a file larger than `LARGEST_FILE`, and data without a known open licence. Then an
+    older file is removed. Returns the reason, or an empty text.
     """
     cube = zarr_zip.read_tree(result_paths.study(results, study) / result_paths.SCORES)
     names = cube.children["scores"].coords["stream"].values.tolist()
@@ -75,7 +75,7 @@ def write(results: Path, study: str, target: Path) -> str:
 
 
 def _closed(stores: Mapping[str, Path]) -> str:
-    """Say which stream has data without an open licence; an empty text if none has."""
+    """Return a sentence on the stream whose data have no open licence; empty if all have one."""
     for name, path in stores.items():
         if not licences.is_open(store_metadata.attributes(path)["licence"]):
             return f"the licence of the data of {name} is not known to be open"

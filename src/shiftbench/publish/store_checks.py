@@ -66,7 +66,7 @@ def read(path: Path, limits: Limits = DEFAULT) -> xr.Dataset | xr.DataTree:
         return zarr_zip.read_any(path)
     except UserError:
         raise
-    except Exception as error:  # zarr and xarray raise anything where metadata contradict
+    except Exception as error:  # of many types, for inconsistent metadata
         raise _refusal(path, error) from None
 
 

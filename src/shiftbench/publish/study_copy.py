@@ -124,7 +124,7 @@ def _streams(folder: Path, study: str) -> list[str]:
     path = result_files.of_study(folder, study).get(result_paths.SCORE_TABLE)
     try:
         return [] if path is None else list(tidy_files.read(path)["stream"].unique())
-    except UserError:  # what is published now replaces it
+    except UserError:  # the files published now replace it
         return []
 
 
@@ -158,8 +158,8 @@ def _write_source(results: Path, study: str, target: Path) -> str:
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
     """Write the cost of each run, from which `plan` estimates.
 
-    They are those of the runs or, where the results are published ones, those published with them.
-    Costs published earlier stay if they are of the same kinds of runs (see `records.alike`).
+    They are the costs of the runs or, for published results, the costs published with them. Costs
+    published earlier stay if they are of the same kinds of runs (see `records.alike`).
     """
     kinds = (result_files.RUNS, result_files.WARM_UPS)
     costs = records.of_files(path for kind in kinds for path in results.cost_files(kind, study))

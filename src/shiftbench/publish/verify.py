@@ -183,7 +183,7 @@ def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterato
 
 
 def _present(key: Any, ours: Container, reference: Container) -> tuple[str, str]:
-    """Return for both sides whether they have a key, in words."""
+    """Say in words, for both sides, whether they have a key."""
     mine, theirs = ("there" if key in side else "missing" for side in (ours, reference))
     return mine, theirs
 

@@ -52,11 +52,11 @@ def raw_folder(dataset: str | None) -> Path:
 
 
 def made(planned: Sequence[Job]) -> dict[str, Path]:
-    """Make what jobs give, each after those that it needs; return where each output lies.
+    """Run jobs in their order, unless their outputs are cached; return the path of each output.
 
-    UserError where a job says what is wrong; RuntimeError with the end of its log where it fails
-    otherwise. KeyboardInterrupt once an interrupted job has saved its state, from which the next
-    call goes on.
+    Raises UserError if a job reports an error of the user, RuntimeError with its last message if it
+    fails otherwise, and KeyboardInterrupt once an interrupted job has saved its state. The next
+    call continues from that state.
     """
     places: dict[str, Path] = {}
     waiting, raw_files = [], []
@@ -95,10 +95,10 @@ def _serve() -> None:
 
 
 def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str:
-    """Return a name for all that the outputs of a job depend on.
+    """Return a digest of everything that the outputs of a job depend on.
 
-    made_before: files of other jobs, whose folders have such names. Settings that trials chose may
-    be in a file that no job makes here; all other files stand in the spec, with their checksums.
+    made_before: files of other jobs, whose folders have such digests as names. Settings that trials
+    chose may be in a file that no job here makes. The spec has the checksums of all other files.
     """
     parts = [job.spec["digest"]]
     for path in inputs:
@@ -157,7 +157,7 @@ def _run(job: Job, command: list[str], outputs: list[Path], bar: tqdm) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     environment = os.environ | _variables
-    # A job of Slurm that this process is in must not be requeued because a run has to stop.
+    # If this process is in a Slurm job, a run that has to stop must not requeue that job.
     environment.pop(slurm.JOB, None)
     if not checkout.INSTALLED:
         inherited = environment.get("PYTHONPATH")
@@ -181,7 +181,7 @@ def _run(job: Job, command: list[str], outputs: list[Path], bar: tqdm) -> None:
 
 
 def _watched(process: subprocess.Popen, log: Path, bar: tqdm) -> str:
-    """Wait for a job, showing the last line of its log; return what it said."""
+    """Wait for a job, showing the last line of its log; return its standard error."""
     while True:
         try:
             return process.communicate(timeout=POLL_SECONDS)[1]

@@ -28,8 +28,8 @@ _REMEDIES: dict[int, str] = {
 def write(arguments: Sequence[str], number: int) -> None:
     """Write the report to standard error and to the job's log, if it has one.
 
-    arguments: of the job's verb; the job is named by its output. number: of the signal
-    that ended it.
+    arguments: the command-line arguments of `job`; the report names the job by its output. number:
+    the signal that ended it.
     """
     options = dict(pairwise(arguments))
     verb = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 
 from shiftbench.runtime.signals import Signals, ignore
 
-TYPE_CHECKING = False  # that of typing takes longer to import than all of this module
+TYPE_CHECKING = False  # importing it from typing takes longer than this whole module
 if TYPE_CHECKING:
     import subprocess
 
@@ -27,7 +27,7 @@ VARIABLE = "SHIFTBENCH_WARM"
 """Environment variable: the folder with the sockets of the servers."""
 STACKS = ("light", "tensorflow")
 IDENTITY = "home"
-"""The file in that folder that names the package and the environment of the servers."""
+"""File in that folder with the paths of the servers' package and environment."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 """Signals that the client passes on to its job."""
 LENGTH = 8
@@ -41,7 +41,7 @@ def run(command: list[str]) -> int:
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
     with serving() as variables:
-        os.environ.update(cache_folder.variables())  # of this process too, which draws charts
+        os.environ.update(cache_folder.variables())  # for this process too: it draws charts
         return graceful_stop.run(command, os.environ | variables, signals)
 
 

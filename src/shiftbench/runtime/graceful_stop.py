@@ -1,4 +1,4 @@
-"""Running of a command that always stops on a signal, once its jobs have saved their state.
+"""Runs a command so that a signal always stops it, after its jobs have saved their state.
 
 Snakemake can hang forever on SIGTERM: its handler waits for a lock that the interrupted code may
 hold. On SIGINT it starts no more jobs and waits for the running ones, but stops none of them. So
@@ -29,11 +29,11 @@ from shiftbench.runtime.signals import Signals, exit_status, ignore
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEAR_LINE = "\r\x1b[K"
 GRACE_SECONDS = 30.0
-"""Jobs act on a signal between two steps; those still running after this time are killed."""
+"""Seconds that jobs have to save their state after a signal; then they are killed."""
 ECHO_SECONDS = 1.0
-"""A second signal within this time is an echo: `make` passes SIGTERM on to a group that had it."""
+"""Seconds within which a second signal is an echo: `make` repeats SIGTERM to its process group."""
 TICK_SECONDS = 0.5
-"""Interval of looking for jobs that were just starting when the signal came, and at `make`."""
+"""Seconds between two checks for signals to `make`, and for jobs that started during the stop."""
 
 
 def run(command: list[str], environment: Mapping[str, str], signals: Signals | None = None) -> int:

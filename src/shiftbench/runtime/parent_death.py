@@ -25,11 +25,11 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
 
 
 def signals_of_make(numbers: Iterable[int]) -> list[int]:
-    """Return the signals among `numbers` that the `make` which started this process has received.
+    """Return which of these signals the parent `make` has received.
 
-    On SIGINT and SIGHUP `make` waits for its children without passing the signal on, as a terminal
-    would. It has received a signal that it no longer handles. Empty without `make`, and on systems
-    other than Linux.
+    On SIGINT and SIGHUP `make` waits for its children but does not signal them, because a terminal
+    would have done so. It then no longer handles the signal, which is how it is recognised here.
+    Empty if the parent is not `make`, and on systems other than Linux.
     """
     if "MAKELEVEL" not in os.environ:
         return []

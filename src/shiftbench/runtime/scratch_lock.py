@@ -28,7 +28,7 @@ log = logging.getLogger("shiftbench")
 BEAT_SECONDS = 20.0
 STALE_SECONDS = 300.0
 PATIENCE_SECONDS = 60.0
-"""The time to wait for the owner: a job that was signalled may take so long to end."""
+"""Seconds to wait for the owner: a job needs up to this long to end after a signal."""
 POLL_SECONDS = 1.0
 
 
@@ -104,7 +104,7 @@ def _describe_owner(path: Path) -> str:
         with path.open() as file:
             owner = _read(file)
     except FileNotFoundError:
-        return "a process that ends just now"
+        return "a process that is just ending"
     job = f", Slurm job {owner['job']}" if owner.get("job") else ""
     return f"process {owner.get('process', '?')} on {owner.get('host', '?')}{job}"
 

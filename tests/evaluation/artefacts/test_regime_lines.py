@@ -1,4 +1,4 @@
-"""Lines over regimes, of pairs of methods and of detection, on synthetic scores."""
+"""Lines over regimes, for pairs of methods and for detection, on synthetic scores."""
 
 from __future__ import annotations
 

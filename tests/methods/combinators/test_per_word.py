@@ -34,7 +34,7 @@ def key(repetitions=1):
 def two_topics(seed, mass=4000, swapped=False):
     """Return symmetric counts [V, V] of two topics, which are the even and the odd words.
 
-    Word 5 is swapped if asked for; word 11 is absent.
+    Word 5 is swapped if `swapped` is set; word 11 is absent.
     """
     rng = np.random.default_rng(seed)
     topic = np.arange(V) % 2

@@ -1,7 +1,7 @@
 """FROMP against numbers of the authors' code, quadratic penalties and fine-tuning.
 
-The numbers are of a network with one sigmoid. With two classes, the penalty occurs twice with the
-same kernel, so half of tau gives twice the gradient, and hence the same step of Adam.
+The numbers come from a network with one sigmoid output. With two classes, the penalty occurs twice
+with the same kernel, so half of tau gives twice the gradient, and hence the same step of Adam.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conjugate mean: values that are missing."""
+"""The conjugate mean with missing values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEARNER = gaussian_mean.build(gaussian_mean.Settings(), Problem("regression", (0
 
 
 def batch(middle_seen: bool) -> Batch:
-    """Return 1, a missing value and 2; the inputs are missing, too, and nobody looks at them."""
+    """Return 1, a missing value and 2; the inputs, which the learner ignores, are missing, too."""
     targets = np.tile([[1.0], [np.nan], [2.0]], (2, 1, 1))
     mask = np.tile([True, middle_seen, True], (2, 1))
     return Batch(np.full((2, 3, 1), np.nan), targets, mask)

@@ -311,7 +311,7 @@ def test_bad_input_is_named(name):
 
 @pytest.mark.parametrize("name", [*LEARNERS, "gibbs-grid", "oga of a network"])
 def test_a_masked_row_may_lack_features(name):
-    """The rows that are seen teach as much as they do without the others."""
+    """Observed rows have the same effect with and without masked rows between them."""
     module = LEARNERS.get(name.split()[0], gibbs_grid)
     settings = {"hidden": 2} if "network" in name else {}
     learner = module.build(module.Settings(**settings), Problem("classification", (2,), 2, 2, 50))

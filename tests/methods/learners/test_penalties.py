@@ -283,7 +283,10 @@ def test_first_weights_as_the_anchor_are_refused_where_tasks_are_important():
 
 @pytest.mark.parametrize("name", ["weight-decay", "l2-init"])
 def test_shipped_penalties_are_those_of_the_paper(name):
-    """The mean loss plus lambda |w - w0|^2: .00001 to .01 in kumar2023plasticity, .001 for ours."""
+    """The loss is the mean plus lambda |w - w0|^2.
+
+    kumar2023plasticity searches lambda from .00001 to .01; the methods of the library have .001.
+    """
     method = yaml.safe_load((checkout.CONFIGS / "methods" / "plasticity.yaml").read_text())[name]
     settings = Settings(**method["pipeline"][0]["map"])
     rows = replace(REGRESSION, n_train=256)

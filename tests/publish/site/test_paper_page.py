@@ -1,4 +1,4 @@
-"""Pages of papers: claims in the paper's units, each interval beside the number that it is of."""
+"""Pages of papers: claims in the paper's units, each interval beside its number."""
 
 from __future__ import annotations
 

@@ -119,8 +119,9 @@ def batch(store: xr.Dataset, maps: Sequence[Warps], index: np.ndarray, split: st
 def _map(settings: Transformations, realisation: int, concept: int) -> tuple[float, float, float]:
     """Draw scale, rotation (degrees) and translation (fraction) of one distribution.
 
-    The first distribution has no map, except in schedules where it comes back. Without a map it
-    would be that of the warm-up, to which a learner that starts over returns without any memory.
+    The first distribution has no map, except in schedules where it comes back. There, a learner
+    that starts over from the warm-up would recognise a distribution without a map, without any
+    memory.
     """
     if concept == 0 and not settings.concepts:
         return 1.0, 0.0, 0.0

@@ -153,7 +153,7 @@ def test(store: xr.Dataset, realisations: Sequence[int], j: int) -> Batch:
 
 
 def _n_tasks(settings: Settings) -> int:
-    """Return the number of tasks. UserError if the classes do not make so many."""
+    """Return the number of tasks. UserError if the classes are too few for it."""
     classes, each = CLASSES[settings.dataset], settings.classes_per_task
     at_most = classes // max(each, 1)
     for is_wrong, reason in (

@@ -100,7 +100,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):  # a fault of the disk, not of the content
             raise
-        raise zipfile.BadZipFile(str(error)) from error  # it points to before its first byte
+        raise zipfile.BadZipFile(str(error)) from error  # an offset below zero
 
 
 def _arrays(archive: zipfile.ZipFile) -> dict[str, np.ndarray]:

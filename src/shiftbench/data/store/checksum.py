@@ -15,8 +15,8 @@ from shiftbench.core.errors import UserError
 
 SUFFIX = ".sha256"
 OFF = "SHIFTBENCH_NO_SEALS"
-"""Environment variable that turns checksums off: files are copies of remote ones, which another
-job may change."""
+"""Environment variable that turns checksums off, for files that are copies of remote ones, which
+another job may change."""
 
 
 def write(*paths: Path) -> None:
@@ -54,7 +54,7 @@ def sealed(path: Path) -> str | None:
 
 
 def with_one(folder: Path) -> set[Path]:
-    """Return the files below a folder that have, or had, a checksum beside them."""
+    """Return the files below a folder that have a checksum beside them, also if they are gone."""
     found = folder.rglob(f".*{SUFFIX}")
     return {place.with_name(place.name[1:].removesuffix(SUFFIX)) for place in found}
 

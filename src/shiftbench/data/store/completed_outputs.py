@@ -53,7 +53,7 @@ def _place(path: Path, digest: str) -> Path:
 
 
 def _duplicate(path: Path, other: Path) -> None:
-    """Link a file under another name, or copy it if links are refused; never a part of it."""
+    """Link a file under another name, or copy it completely if links are refused."""
     new = other.with_name(f".{other.name.lstrip('.')}.new")
     new.unlink(missing_ok=True)
     try:

@@ -1,8 +1,8 @@
 """The manifest of a folder of results: the checksum, size and times of all that jobs have made.
 
 A job writes only the checksum beside each of its files, so that any number of jobs may end at once.
-The process that starts them collects the checksums here, so that a file or a checksum that somebody
-deletes is missed. Where size and times are the same, a file need not be read again.
+The process that starts them collects the checksums here, so that it notices when somebody deletes a
+file or a checksum. A file with the same size and times need not be read again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NAME = "manifest.json"
 
 
 class Entry(NamedTuple):
-    """What is known of a file.
+    """The record of one file.
 
-    modified, changed: the file's mtime and ctime, in nanoseconds; nobody can set the second.
+    modified, changed: the file's mtime and ctime, in nanoseconds; users cannot set the second.
     made_with: digest of the spec of its job; empty where it is not known.
     """
 

@@ -50,7 +50,7 @@ def read(file: PackageFile) -> bytes:
 
 @functools.cache
 def problem(file: PackageFile) -> str:
-    """Return why a file cannot be read, empty if it can; looked up once in a process."""
+    """Return why a file cannot be read, empty if it can; the result is cached in the process."""
     found = _content(file)
     return found if isinstance(found, str) else ""
 

@@ -25,10 +25,10 @@ def beside(output: Path, purpose: str = "new") -> Iterator[Path]:
 
 
 def replace(folder: Path, new: Path) -> None:
-    """Put a new folder, which lies in a scratch folder, in the place of another, if there is one.
+    """Move a new folder out of a scratch folder; it replaces the folder at its place, if any.
 
-    The old one is in the scratch folder afterwards; where the new one cannot be put in its place,
-    it is put back.
+    The old folder then is in the scratch folder. If the new one cannot be moved, the old one is put
+    back.
     """
     old = new.with_name(f"{new.name}.old")
     try:

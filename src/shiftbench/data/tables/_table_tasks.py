@@ -190,7 +190,7 @@ def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, part: str) ->
 
 
 def _shown(store: xr.Dataset, rows: np.ndarray) -> Batch:
-    """Return the rows [S, n], which are NONE where there is none."""
+    """Return the batch of the rows [S, n] with these numbers; NONE marks padding."""
     values = store.variables  # cheaper than store[...], and read for thousands of tasks
     mask = rows != NONE
     inputs = np.where(mask[:, :, np.newaxis], values["inputs"].values[rows], 0)

@@ -79,7 +79,7 @@ def _sums(
 
 
 def _blocks(runs: Sequence[SparseRows], pairs: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of rows, each of at most so many pairs, or of one row."""
+    """Yield consecutive ranges of rows, each with at most `pairs` pairs or with a single row."""
     ends = np.zeros(len(runs[0].start), np.int64)
     for run in runs:
         ends += run.start

@@ -80,7 +80,7 @@ def _parse(points, n, years_share):
     of_line = np.empty(entries, np.int64)
     year, count = np.empty(entries, np.int64), np.empty(entries, np.int64)
     mark = np.int64(COMMA if years_share else TAB)
-    end = np.int64(LINE)  # no literal, which would be compiled for itself
+    end = np.int64(LINE)  # not a literal, for which the function would be compiled again
     at, used, wrong = np.int64(0), np.int64(0), np.int64(-1)
     for line in range(lines):
         whole = np.uint64(0)

@@ -131,7 +131,7 @@ def build(settings: Settings, raw: Path) -> xr.DataTree:
 
 
 def vocabulary(settings: Settings, raw: Path) -> Found:
-    """Return the words that have a number, in that order, from what stays and is not held out.
+    """Return the vocabulary, in the order of its numbers, of the text that is not held out.
 
     Memory: about 200 bytes for each different word. UserError if the raw files are wrong or have
     too few words.

@@ -21,13 +21,13 @@ Scores = Mapping[str, np.ndarray]
 """Values [seed] of learners, NaN where a seed failed."""
 
 SAME = 1e-9
-"""Relative difference up to which two values are equal; rounding errors make no leader."""
+"""Relative difference up to which two values count as equal, because it may be rounding."""
 NAMED = 3
 """Largest number of equal methods that a sentence names."""
 
 
 def ranked(study: StudyResults, values: Mapping[str, float]) -> dict[str, float]:
-    """Return the values of learners that did not fail (NaN) and are no bounds."""
+    """Return the values of learners that did not fail (NaN) and are not bounds."""
     return {
         name: value
         for name, value in values.items()
@@ -36,7 +36,7 @@ def ranked(study: StudyResults, values: Mapping[str, float]) -> dict[str, float]
 
 
 def largest(values: Mapping[str, float]) -> list[str]:
-    """Return the names of the largest value: several of equal ones, none of no values."""
+    """Return the names with the largest value: several if they are equal; none without values."""
     best = highlights.leaders(values, 1)
     return [
         name
@@ -46,7 +46,7 @@ def largest(values: Mapping[str, float]) -> list[str]:
 
 
 def means(study: StudyResults, scores: Scores) -> dict[str, float]:
-    """Return the mean over seeds of learners that did not fail and are no bounds."""
+    """Return the mean over seeds of learners that did not fail and are not bounds."""
     return ranked(study, {name: statistics.interval(of).mean for name, of in scores.items()})
 
 
@@ -85,9 +85,9 @@ def smallest(
     verbs: tuple[str, str] = ("has", "have"),
     unit: str = "",
 ) -> str:
-    """Say which learner has the smallest mean of something, or on how many streams it has.
+    """Say which learner has the smallest mean of a quantity, or on how many streams.
 
-    scores: by stream. verbs: for one learner and for several. unit: behind the number.
+    scores: by stream. verbs: singular and plural. unit: text after the number.
     """
     kept = {stream: means(study, of_stream) for stream, of_stream in scores.items()}
     learners = {name for of_stream in kept.values() for name in of_stream}
@@ -122,7 +122,7 @@ def names(study: StudyResults, learners: list[str]) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with three digits, or as a whole number where it has more."""
+    """Return a number with three significant digits, or as a whole number if it has more."""
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e7 else f"{value:.3g}"
 
 

@@ -13,7 +13,7 @@ from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
 MOST_NUMBERS = 3
-"""The most different numbers of changes that a sentence lists."""
+"""The most numbers of changes that a sentence lists."""
 FAINT = 0.3
 """Opacity of the mark of one annotator; marks of several add up."""
 

@@ -119,7 +119,7 @@ def published_metric(study: StudyResults, stream: str, learner: str) -> str:
 
 
 def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the published average accuracy in percent of learners that train on enough for it."""
+    """Return the published average accuracy in percent of learners with a comparable training."""
     numbers = {
         name: study.published(stream, name, published_metric(study, stream, name))
         for name in study.learners

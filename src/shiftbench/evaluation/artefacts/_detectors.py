@@ -13,8 +13,8 @@ from shiftbench.evaluation.scoring.results import StudyResults
 def inferred(study: StudyResults, stream: str, learner: str) -> np.ndarray | None:
     """Return the shifts of the most probable history at the end [seed, task].
 
-    None for a learner that does not decide about shifts, whose runs all failed, or whose run
-    lengths count rows of tasks that have several.
+    None for a learner that does not decide about shifts, one whose runs all failed, and one whose
+    run lengths count rows although tasks have several rows.
     """
     run = study.run(stream, learner)
     try:

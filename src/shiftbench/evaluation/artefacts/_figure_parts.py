@@ -12,7 +12,7 @@ from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
 Message = Callable[[StudyResults, str], str]
-"""A function that returns the message of a figure about one stream of a study."""
+"""Function that returns the message of a figure about one stream of a study."""
 
 
 def message_and_foot(study: StudyResults, message: Message, foot: str) -> str:

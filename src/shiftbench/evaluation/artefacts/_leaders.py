@@ -53,7 +53,7 @@ def messages(study: StudyResults) -> str:
 
 
 def said(subject: str, methods: int, percent: float) -> str:
-    """Return the sentence on the largest average accuracy of some methods, or on that of one."""
+    """Return the sentence on the largest average accuracy, or on that of the only method."""
     if methods > 1:
         return f"{subject} has the largest average accuracy of {methods} methods, {percent:.1f} %"
     return f"{subject} has an average accuracy of {percent:.1f} %"

@@ -43,7 +43,7 @@ def axis_label(store: xr.Dataset) -> str:
 
 
 def may_be_drawn(store: xr.Dataset) -> bool:
-    """Return whether a figure may show the values, which others can read off it.
+    """Return whether a figure may show the values, because readers could extract them from it.
 
     Data that are read from an installed package may not be passed on.
     """

@@ -101,5 +101,5 @@ def _draw_map(axes: Axes, values: np.ndarray, norm: Normalize) -> AxesImage:
 
 
 def _number(percent: float) -> str:
-    """Return an accuracy as it stands in its cell; from `_continual.BEST` on it is 100."""
+    """Return an accuracy as text for its cell; from `_continual.BEST` on it is 100."""
     return f"{percent:.{int(PRECISE <= percent < _continual.BEST)}f}"

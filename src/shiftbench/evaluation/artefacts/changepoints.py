@@ -1,4 +1,4 @@
-"""Series with the changes that each learner finds, and those that people marked.
+"""Series with the changes that each learner finds and the changes that people marked.
 
 Up to three series are drawn one below the other, each above a line of changes for each learner;
 more are drawn in small panels, with the changes as ticks. Changes are those of a learner's most

@@ -246,7 +246,7 @@ def _coloured(study: StudyResults, stream: str, lines: dict[str, np.ndarray]) ->
 
 
 def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> str:
-    """Draw lines, dashed where one lies on another; return words on those that leave."""
+    """Draw lines, dashed where one lies on another; return words on lines that leave the axes."""
     shown = {name: line for name, line in content.lines.items() if name in coloured}
     dashes = highlights.dashes(shown)
     for number, (learner, line) in enumerate(content.lines.items()):

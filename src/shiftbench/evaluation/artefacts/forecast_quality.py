@@ -1,8 +1,8 @@
-"""How good and how honest the predicted distributions of each learner are.
+"""Error and calibration of the predictive distributions of each learner.
 
 For each stream, from the left: the continuous ranked probability score (CRPS); the share of values
 within the central 50 and 90 % predictive intervals; and the distance of the probability integral
-transform from uniform, beside the distance that chance alone exceeds in 5 % of cases.
+transform from uniform, beside the distance that calibrated predictions exceed in 5 % of cases.
 """
 
 from __future__ import annotations

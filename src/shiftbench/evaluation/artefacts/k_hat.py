@@ -24,7 +24,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 FACTS = Facts(takes=("design",), from_learner=("closeness",))
 
 FORGOTTEN = 0.02
-"""Share learnt below which the posterior is close to the prior."""
+"""Value of the info `learnt` below which the posterior counts as close to the prior."""
 CLOSE, UNRELIABLE = 0.5, 0.7
 PANELS = {
     "predictive": "k-hat of the next row's density",

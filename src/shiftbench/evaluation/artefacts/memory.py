@@ -52,7 +52,7 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which method has the largest average accuracy, each with its largest memory."""
+    """Say which method has the largest average accuracy, comparing each at its largest memory."""
     found = {name: line for name, line in lines(study, stream).items() if line.ranked}
     means = {name: line.means(study, stream, "acc")[-1].mean for name, line in found.items()}
     order = highlights.leaders(means, len(means))

@@ -1,7 +1,7 @@
 """Alarms that outliers raise, and the cost of ignoring outliers, by share of outliers.
 
 Lines over the first axis of the study, the share of outliers, with a panel for each value of the
-second, such as the length of bursts. Of the other axes the first stream with changes is shown.
+second, such as the length of bursts. Other axes are at their last values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
     ]
     figure = _regime_lines.draw(study, grid, rows, _foot(study))
     figure_style.set_message(figure, message(study))
-    for panel in figure.axes:  # a share of 0 has a place on the axis, but no alarms at outliers
+    for panel in figure.axes:  # a share of 0 gets a tick, but has no alarms
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
 
@@ -137,6 +137,6 @@ def _shown(grid: Grid) -> Grid:
 
 
 def _rest(grid: Grid) -> str:
-    """Return the other axes with their last values, in words; empty if there are none."""
+    """Return the other axes with their last values, in words; empty if there are no other axes."""
     values = zip(grid.axes[2:], grid.blocks()[-1], strict=True)
     return ", ".join(f"streams with {value} {axis}" for axis, value in values)

@@ -131,7 +131,7 @@ def _draw_points(
 ) -> np.ndarray:
     """Draw means over seeds of percentages [seed, point], with intervals, or with few seeds.
 
-    Return the numbers that an axis has to cover.
+    Returns the numbers that an axis has to cover.
     """
     band = statistics.band(values / 100, statistics.bounds(_continual.METRIC)).times(100)
     bars = figure_style.error_bars(band)

@@ -71,7 +71,7 @@ def _window(study: StudyResults, stream: str) -> int:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner is the most accurate while it learns, and which of those that go on."""
+    """Say which learner is most accurate while it learns, of all and of those without restarts."""
     scores = {name: _scores(study, stream, name) for name in study.learners}
     means = {name: statistics.interval(of).mean for name, of in scores.items()}
     order = highlights.leaders(means, len(means))

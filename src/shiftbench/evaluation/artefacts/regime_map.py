@@ -35,7 +35,7 @@ CELL = 0.82
 PANEL, MARKER, CHARACTERS = 4.9, 0.1, 16
 """About the width of a panel and the distance of markers, in inches; characters per inch."""
 TINT, FAINT, LINES = 0.55, 0.12, 0.45
-"""Shares of a colour: in a cell with a resolved lead; in another cell, and in its hatching."""
+"""Shares of a colour: in a cell with a significant lead; in other cells, and in their hatching."""
 LEADS = sns.color_palette("light:#0173b2", as_cmap=True)
 DARKEST = 0.6
 """Position of the largest lead in these colours, so that ink on it remains legible."""

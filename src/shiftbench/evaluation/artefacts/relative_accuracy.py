@@ -66,7 +66,7 @@ def _others(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which method leads the baseline most, and how many lead or trail it, of intervals."""
+    """Say which method leads the baseline most, and how many intervals are above or below it."""
     leads, baseline = _leads(study, stream), study.label(_baseline(study))
     best = next(
         iter(highlights.leaders({name: lead.mean for name, lead in leads.items()}, 1)), None

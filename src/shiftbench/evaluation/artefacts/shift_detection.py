@@ -233,7 +233,7 @@ def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
 
 
 def _label_shifts(axes: Axes, delays: list[np.ndarray], most: int) -> None:
-    """Label the numbers of shifts, with the seeds that have so many where not all do."""
+    """Label the numbers of shifts; where some seeds have fewer, say how many seeds have as many."""
     having = [sum(len(each) > k for each in delays) for k in range(most)]
     seeds = ["" if n == len(delays) else f"\n{n} of {len(delays)} seeds" for n in having]
     if most <= LABELLED:

@@ -41,7 +41,7 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner has the smallest stability gap, of those that are not bounds."""
+    """Say which learner, of all but bounds, has the smallest stability gap."""
     scores = {name: 100 * study.score(stream, name, GAP) for name in study.learners}
     gaps = _best.means(study, scores)
     order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))

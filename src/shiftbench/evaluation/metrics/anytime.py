@@ -33,7 +33,7 @@ def anytime_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
     The average of `anytime_accuracy_seen` of CapyMOA (ocl/evaluation). There looks are a whole
     number of minibatches apart, so the last one may precede the end of a task; here it never does.
-    CapyMOA takes that last look for the end of the task, so its BWT differs from ours.
+    CapyMOA treats that last look as the end of the task, so its BWT differs from ours.
     """
     values = looks(run)
     by_task = [values[:, t, :, : t + 1].mean(axis=(1, 2)) for t in range(values.shape[1])]

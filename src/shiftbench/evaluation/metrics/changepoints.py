@@ -17,7 +17,7 @@ from shiftbench.evaluation.scoring import beam_lineage, segmentation
 from shiftbench.evaluation.theory import exact_segmentation
 
 MARGIN = 5
-"""Points by which a changepoint may miss the true one, as in TCPDBench."""
+"""Margin in points between a changepoint and the true one, as in TCPDBench."""
 
 
 def f1(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

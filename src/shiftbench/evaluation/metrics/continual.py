@@ -23,7 +23,7 @@ def matrix(run: xr.Dataset, metric: str = SOURCE) -> np.ndarray:
 
     UserError where the run has not been judged by this metric on the tasks before.
     """
-    if not run.sizes["seed"]:  # a run that failed as a whole may have ended before any score
+    if not run.sizes["seed"]:  # a run whose seeds all failed may have ended before any score
         return np.empty((0, run.sizes["task"], run.sizes["task"]))
     if "tested" not in run or metric not in run["after_metric"].values:
         raise UserError(

@@ -37,7 +37,7 @@ def mean_cumulative_share_error(run: xr.Dataset, stream: xr.Dataset) -> np.ndarr
 
 def _at_end(run: xr.Dataset, metric: str) -> np.ndarray:
     """Return the scores [seed] of a metric after the last task."""
-    if not run.sizes["seed"]:  # a run that failed as a whole may have ended before any score
+    if not run.sizes["seed"]:  # a run whose seeds all failed may have ended before any score
         return np.empty(0)
     return run["score"].sel(metric=metric).isel(task=-1).values
 

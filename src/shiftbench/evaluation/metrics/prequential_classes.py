@@ -12,8 +12,8 @@ from shiftbench.evaluation.metrics._masked_mean import masked_mean
 def error(predictive: Categorical | Gaussian, batch: Batch) -> np.ndarray:
     """Return the share [S] of the rows whose label was not predicted.
 
-    Of a mixture of class probabilities the most probable class is predicted, the first of equal
-    ones; of a mixture of scores of two classes class 1 if the mean score is above 0.
+    A mixture of class probabilities predicts its most probable class, the first of equal ones. A
+    mixture of scores of two classes predicts class 1 if its mean score is above 0.
     """
     if isinstance(predictive, Categorical):
         label = predictive.mixture.argmax(axis=-1)

@@ -68,7 +68,8 @@ def first_pit(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
 def mean_correlation(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     """Return the predicted correlation [S] of two targets of a row, mean over pairs and rows.
 
-    Of the mixture, from the scale matrices of its components. UserError for one target a row.
+    It is the correlation of the mixture, computed from the scale matrices of its components.
+    UserError for one target a row.
     """
     d = batch.targets.shape[-1]
     if d == 1:

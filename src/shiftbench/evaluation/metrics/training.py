@@ -1,4 +1,4 @@
-"""Metrics of training: what learners report of it, for the first hypothesis, in their infos.
+"""Metrics of training that learners report in their infos, for the first hypothesis.
 
 NaN for learners that do not report it.
 """
@@ -61,8 +61,8 @@ def gradient_sd(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 def training_accuracy_lost(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the best accuracy on the rows learnt from minus the last one [seed].
 
-    For streams whose tasks show the same rows: what goes on is training (farquhar2020radial,
-    Fig. 7).
+    For streams whose tasks all show the same rows, so that they are further training
+    (farquhar2020radial, Fig. 7).
     """
     if "info_train_accuracy" not in run:
         return np.full(run.sizes["seed"], np.nan)

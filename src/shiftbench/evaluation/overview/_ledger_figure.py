@@ -26,7 +26,7 @@ STYLES: Mapping[str, dict[str, Any]] = {
 """Fill of each verdict: from dark to light, so that they stay apart in grey."""
 EDGE = {"edgecolor": "0.35", "linewidth": 0.7}
 BAR = 0.46
-"""Inches a paper."""
+"""Height of a paper's bar, in inches."""
 
 
 @figure_style.styled

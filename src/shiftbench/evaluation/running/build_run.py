@@ -23,7 +23,7 @@ log = logging.getLogger("shiftbench")
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a run consists of; nothing of it changes while it runs.
+    """Everything that a run consists of; it does not change during the run.
 
     learner: None if it refused the stream, for the reason in `refused`. numbers: the numbers of
     the S seeds; realisations: the realisation of the stream that each seed has; seeds: [S, 2].

@@ -1,4 +1,4 @@
-"""Why a seed of a run has failed after a task, with what to do about it."""
+"""Reasons why seeds of a run have failed after a task, with remedies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Flaws = dict[int, str]
 
 
 def note(flaws: Flaws, predictive: Predictive, scores: dict[str, np.ndarray]) -> None:
-    """Add what is wrong with a prediction, for the seeds that have a score [S] that is no number.
+    """Add what is wrong with a prediction, for the seeds whose score [S] is not a number.
 
     The first flaw of a seed in a task is kept.
     """
@@ -50,7 +50,7 @@ def reasons(
 
 
 def remedy(parts: Sequence) -> str:
-    """Return what may help the method with these parts: of a user's parts, their files."""
+    """Return the remedy for a method with these parts; it names the files of a user's parts."""
     *outer, (learner, _) = parts
     kinds = [*(("combinators", name) for name, _ in outer), ("learners", learner)]
     own = [kind for kind in kinds if components.package_of(*kind) != components.OURS]

@@ -53,7 +53,7 @@ log = logging.getLogger("shiftbench")
 
 SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_CHECKPOINTS = 0.05
-"""Share of the time for checkpoints: after one that took a second, the next is 20 seconds later."""
+"""Share of the time for checkpoints: after one of a second, the next is due in 20 seconds."""
 
 
 def run_job(

@@ -26,7 +26,7 @@ class Progress:
         log.info("%s: %s", name, "warm-up" if next_task < 0 else f"task {next_task} of {total}")
 
     def advance(self, note: str, tasks: int = 1) -> None:
-        """Count so many more tasks; `note` is a metric to show, or empty."""
+        """Count `tasks` more tasks; `note` is a metric to show, or empty."""
         self.done += tasks
         now = time.monotonic()
         if self.done <= 0:

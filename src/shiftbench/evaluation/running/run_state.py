@@ -44,7 +44,7 @@ class Records(NamedTuple):
 class Inside(NamedTuple):
     """Progress inside the next task: states of its loops, and scores at its looks so far.
 
-    Both are changed in place while the task is learnt; the scores of a look are added at its end.
+    Both change in place while the task is learnt; the scores of a look are added at its end.
     """
 
     loops: LoopStates

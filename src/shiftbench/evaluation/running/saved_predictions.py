@@ -1,8 +1,8 @@
 """Predictions that a run keeps row by row, for scores that need all rows of a task at once.
 
-Of the mixture over hypotheses: class probabilities, and the mean entropy of the class
-probabilities of posterior draws. The rest of a prediction's entropy is doubt about the parameters.
-Kept for the training rows before a task and for its test rows after it.
+A run keeps the class probabilities of the mixture over hypotheses, and the mean entropy of the
+class probabilities of posterior draws. The rest of a prediction's entropy is uncertainty about the
+parameters. Both are kept for the training rows before a task and for its test rows after it.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def sweep(run: xr.Dataset, stream: xr.Dataset, pooled: bool = False) -> Curve | 
             return None
         value = probability[:, :, -1]
         ranked = _thresholds(value, pooled)
-        half = np.full((1, ranked.shape[1]), HALF)  # where it raises alarms by itself
+        half = np.full((1, ranked.shape[1]), HALF)  # the method's own threshold
         each = list(more_probable(probability, np.append(ranked, half, axis=0)))
     always = np.broadcast_to(np.arange(value.shape[1]) > 0, value.shape)
     points = [judge(one, of, window) for one in (*each, always)]

@@ -23,7 +23,8 @@ LEVEL = 0.95
 NARROW, WIDE = 0.9, 0.99
 """Shares of values below and above which intervals are too narrow, and too wide."""
 CHANCE = 0.01
-"""Probability of so many values outside, or so few, with calibrated predictions."""
+"""Probability, under calibrated predictions, below which a share outside counts as
+miscalibrated."""
 REMEDY = {
     "narrow": "the noise is set too small, or changes are missed: take a method that learns both,"
     " such as bocpd-table for a table and bocpd for a series",
@@ -36,7 +37,7 @@ def sentence(cube: xr.Dataset, streams: Mapping[str, xr.Dataset], labels: Mappin
     """Say which share of the values lies within the intervals, by learner; empty without METRIC.
 
     cube: score and score_by_task over stream, learner, metric, seed and task. streams: the stores
-    of the streams to speak of. labels: what texts call a learner.
+    of the streams that the sentence is about. labels: of learners.
     """
     if METRIC not in cube["metric"].values:
         return ""

@@ -21,7 +21,7 @@ TRAINING = ("initialisation", "order of minibatches")
 
 
 def of_training(learners: Iterable[str]) -> tuple[str, ...]:
-    """Return what differs between seeds because a learner trains a network; empty if none does."""
+    """Return what differs between seeds if a learner trains a network; empty if none does."""
     return TRAINING if any(map(_trains, learners)) else ()
 
 
@@ -35,7 +35,7 @@ def of_data(sources: Mapping[str, Source], fact: str = "varies") -> dict[str, li
 
 
 def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
-    """Say what differs from seed to seed on these streams, and whether data do; may be empty."""
+    """Return a sentence on what differs between seeds on these streams; may be empty."""
     runs = list(runs)
     same = [name for name, stream in streams.items() if same_data(stream)]
     data = _declared(streams, "varies", [name for name in streams if name not in same])
@@ -49,7 +49,7 @@ def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
 
 
 def ahead(streams: Streams) -> str:
-    """Say what these streams use that no learner could know yet; empty for nothing."""
+    """Return a sentence on later data that these streams use; empty if they use none."""
     used = _declared(streams, "ahead", list(streams))
     return f"Looks ahead: {', '.join(used)}" if used else ""
 

@@ -1,7 +1,7 @@
-"""Read the tables that the workflow writes as CSV, and say what is wrong with a damaged one.
+"""Reads the CSV tables that the workflow writes, and reports what is wrong with a damaged one.
 
-Only numbers may be missing: pandas by itself would also lose a learner called "nan". It may differ
-from Python in the last digit of a number, so Python reads the numbers.
+Only numbers may be missing: pandas would also read a learner called "nan" as missing. pandas may
+differ from Python in the last digit of a number, so Python parses the numbers.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read(
             _refuse_none_and_doubled(table, key)
     except OSError as error:
         raise damaged(path, what, error.strerror or str(error)) from None
-    except ValueError as error:  # ours; of pandas; or of another encoding
+    except ValueError as error:  # raised here, by pandas, or for another encoding
         raise damaged(path, what, str(error)) from None
     return table
 

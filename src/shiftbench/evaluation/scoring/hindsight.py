@@ -1,4 +1,4 @@
-"""Loss of the best fixed predictor in hindsight, a row and a line beside learners.
+"""Loss of the best fixed predictor in hindsight, which tables and figures show beside learners.
 
 It knows all rows of a stream, so it is not a learner: it is computed from the truth.
 """
@@ -12,7 +12,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 LOSS = "average_cumulative_loss"
 LABEL = "Best fixed"
 BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"}
-"""The bound that each regret is compared with: not every worst case bounds the expected regret."""
+"""The bound for each regret; some worst-case bounds do not hold for the expected regret."""
 
 
 def loss(study: StudyResults, stream: str) -> np.ndarray | None:

@@ -2,7 +2,7 @@
 
 A number is shown beside ours where the study has the method of that name under the paper's
 protocol: the stream's family, data set and settings. A note says which share of the paper's
-training a study has, by the gate of verdicts (`config.paper_training`).
+training a study has, as computed by `config.paper_training`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import shift_matching
 
 RESOLUTION = 1e-6
-"""Nats of mutual information below which single precision has rounding alone."""
+"""Nats of mutual information below which single precision shows only rounding errors."""
 
 TESTED, LEARNT, NEW = "test rows", "test rows of the segment learnt", "rows of the next segment"
 """Sets of rows: test rows after each task; test rows of the last task before a shift, after it;

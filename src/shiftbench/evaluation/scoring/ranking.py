@@ -1,4 +1,4 @@
-"""Rankings of learners on a stream: the leader, and whom it significantly leads.
+"""Rankings of learners on a stream: the leader, and the learners that it significantly leads.
 
 The leader is the learner with the best mean score. Every other one is compared with it seed by
 seed (paired t test). Since the same scores choose the leader, Holm's correction is over all pairs

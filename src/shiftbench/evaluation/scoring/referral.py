@@ -1,4 +1,4 @@
-"""Scores of a learner on the rows that are left when the most uncertain are referred.
+"""Scores of a learner on the rows that remain when the most uncertain ones are referred.
 
 Source: farquhar2020radial, Table 1: the area under the ROC curve when 0 to 30 % of the images, of
 which the model is least certain, go to experts; leibig2017retinopathy has the curve. Rows of equal

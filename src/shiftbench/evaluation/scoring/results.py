@@ -157,14 +157,14 @@ class StudyResults:
                 raise self.lacking(artefact, f"the metric {metric}")
 
     def lacking(self, artefact: str, what: str) -> UserError:
-        """Return the error of an artefact that needs what the study does not have."""
+        """Return the error for an artefact that needs something which the study lacks."""
         return UserError(
             f"study {self.name}: {artefact} needs {what}; add it, or take {artefact} out of the"
             " study's artefacts"
         )
 
     def coverage(self, streams: Sequence[str]) -> str:
-        """Say how many runs each number on these streams rests on, and why others failed."""
+        """Return a sentence on how many runs the numbers rest on, and why others failed."""
         by_text: dict[str, list[str]] = {}
         for stream in streams:
             by_text.setdefault(self._covered(stream), []).append(stream)

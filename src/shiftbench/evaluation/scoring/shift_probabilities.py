@@ -86,7 +86,7 @@ class Reliability(NamedTuple):
 def reliability(probability: np.ndarray, shifted: np.ndarray, bins: int) -> Reliability:
     """Bin probabilities and shifts, arrays of any shape, in bins of equal width."""
     p, observed_shifts = probability.ravel(), shifted.ravel().astype(float)
-    p = np.clip(p, 0, 1)  # a sum of weights may pass 1 by its last bit
+    p = np.clip(p, 0, 1)  # a sum of weights may exceed 1 by a rounding error
     within = {"bins": bins, "range": (0, 1)}
     count, _, bin_numbers = stats.binned_statistic(p, p, "count", **within)
     used = np.unique(bin_numbers) - 1

@@ -17,7 +17,7 @@ from numba import njit
 from shiftbench.methods.posteriors import student_t
 
 LARGE = 10.0
-"""Value of a from which the series is exact to 1e-11."""
+"""The value of a from which the series is exact to 1e-11."""
 SERIES = (-1 / 48, 1 / 2560, -61 / 7741440, 1261 / 7431782400)
 """Coefficients of s^2, s^4, ... in (sinh(s/2) / (s/2))^(-1/2)."""
 FALLEN = 700.0

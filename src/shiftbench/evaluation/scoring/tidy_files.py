@@ -1,6 +1,6 @@
 """Read the files scores.csv, tables of `scoring.tidy`, and arrange their rows as a cube.
 
-This is no part of `scoring.tidy`: an edit here makes no scores of runs out of date.
+Separate from `scoring.tidy`, so that an edit here does not make scores of runs out of date.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def text(metric: str, value: float, precision: Precision = SHORT, sign: str = ""
 
 
 def decimals(number: int) -> Callable[[float], str]:
-    """Return the function that shows numbers with so many decimals."""
+    """Return the function that formats a number with `number` decimals."""
     return f"{{:.{number}f}}".format
 
 

@@ -1,7 +1,7 @@
 """Verdicts on the claims of papers, computed from scores by seed.
 
-A claim is one condition or several: a number, of one method or between two on the same seeds,
-which has to lie in a range. Its 95 % interval over seeds decides (`statistics`):
+A claim is one condition or several. A condition says that a number, of one method or between two on
+the same seeds, lies in a range. Its 95 % interval over seeds decides (`statistics`):
 
     reproduced          the whole interval is in the range
     contradicted        the whole interval is outside
@@ -65,7 +65,7 @@ class Range(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A number that has to lie in a range: its description, its range, and ours over seeds."""
+    """A number that has to lie in a range: its description, the range, our interval over seeds."""
 
     words: str
     range: Range

@@ -16,7 +16,7 @@ def error(length: np.ndarray) -> np.ndarray:
 
 
 def error_as_printed(length: np.ndarray) -> np.ndarray:
-    """Return the error that the paper has for bins of some length, in periods."""
+    """Return the error that the paper prints for bins of some length, in periods."""
     return (length - 1) / 2
 
 

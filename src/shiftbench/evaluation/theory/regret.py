@@ -48,7 +48,7 @@ from shiftbench.evaluation.theory.best_fixed import Examples
 from shiftbench.methods.online.losses import Kind, Loss
 
 OGA, SVA, SVB, SVB_LINEAR, GIBBS = "gradient", "1", "2", "2, strongly convex", "classical"
-"""The values of a learner's fact `theorem`; what is none of these is oga-el's."""
+"""Values of a learner's fact `theorem`; oga-el has a value that is not among these."""
 SMALLEST_SD = 1e-6
 """Lower end of the search for sd, in units of the prior's sd."""
 

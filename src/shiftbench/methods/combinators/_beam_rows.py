@@ -60,7 +60,7 @@ def _opened(rows: CompiledRows, rule: Rule, state: State) -> _Slots:
     packed = rows.pack(part(state, "base."))
     if packed.shape[1] != rule.size:
         raise LearnerError("a beam over several models has no blocks of rows")
-    # What the children with s = 1 are is set before they are used.
+    # The children with s = 1 are set before they are used.
     beam = (packed, state["log_weight"], state["shifts"])
     packed, log_weight, shifts = (np.concatenate([a, a], axis=1) for a in beam)
     return _Slots(packed, log_weight, shifts, state["step"])
@@ -128,7 +128,7 @@ def _run(functions, rule, slots, data, widening, places, drift_first, found, dec
             normalise(before)
             numbers[:, sums:] = 0.0
             evidence[:] = 0.0
-            if tasks == 0:  # one hypothesis, whose result all slots get
+            if tasks == 0:  # there is one hypothesis, and all slots get its result
                 evidence[1:] = -np.inf
             if data.seen[s, i]:
                 call(step, (numbers, x, data.y[s, i], constants, scratch, evidence))
@@ -148,7 +148,7 @@ def _run(functions, rule, slots, data, widening, places, drift_first, found, dec
 
 @njit(cache=True, error_model="numpy")
 def _split(numbers, log_weight, shifts, tasks):
-    """Copy the beam [K] to its children with s = 1, which there are none of before task 0."""
+    """Copy the beam [K] to its children with s = 1; before task 0 there are none."""
     k = len(numbers) // 2
     for j in range(k):
         numbers[k + j] = numbers[j]

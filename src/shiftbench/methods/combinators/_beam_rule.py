@@ -21,8 +21,8 @@ class Rule(NamedTuple):
     """The settings of a beam as numbers.
 
     size: K. survivors: see `_truncation`. bayes: whether weights follow Bayes' rule.
-    prior_log_odds: of a shift. prior_tasks: the tasks that these are worth; 0, they are fixed.
-    temperature: by which evidence is divided; 0, the number of a task's rows, at least 1.
+    prior_log_odds: of a shift. prior_tasks: weight of these odds in tasks; 0: they are fixed.
+    temperature: divisor of the log evidence; 0: the number of a task's rows, at least 1.
     """
 
     size: int

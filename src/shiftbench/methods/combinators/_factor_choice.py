@@ -58,7 +58,7 @@ def by_probability(rule: Rule, evidence: np.ndarray, temperature: np.ndarray) ->
 
 
 def best(rule: Rule, evidence: np.ndarray, temperature: np.ndarray) -> Choice:
-    """Choose the most probable factor, of equals the larger one; arguments [S, C] and [S, 1]."""
+    """Choose the most probable factor, the larger one in a tie; arguments [S, C] and [S, 1]."""
     joint = evidence / temperature + rule.log_prior
     slot = joint.argmax(axis=1)
     log_odds = _mixed(joint[:, 1:]) - joint[:, 0]

@@ -31,7 +31,7 @@ class _Slots(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the loop finds at each row of a block; nothing of the rows of a task.
+    """Results of the loop at each row of a block; empty for rows of one task.
 
     out: [S, n, H, O], log_weights: [S, n, H], of the predictions. The arrays OWN after the row, [S,
     n, K], where log_joint is normalised.
@@ -124,7 +124,7 @@ def _state(rows: CompiledRows, slots: _Slots, keep: int) -> State:
 class Singly:
     """Run lengths of one repetition whose rows come one by one, without a state between them.
 
-    It gives what `block` gives with the drift first, in a tenth of the time of a call of that.
+    It gives the results of `block` with the drift first, in a tenth of the time of such a call.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def select(log_weight, survivors, chosen):
 
 @njit(cache=True, error_model="numpy")
 def _order(keys, order):
-    """Set `order` to the indices of the keys, the smallest first, equal ones as they stand."""
+    """Set `order` to the indices of the keys, the smallest first, equal keys in their order."""
     for i in range(len(keys)):
         place = i
         while place > 0 and keys[order[place - 1]] > keys[i]:

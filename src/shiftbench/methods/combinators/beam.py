@@ -11,7 +11,7 @@ it). Needs a learner with `broaden` and a log evidence. Knows: the prior odds of
 With weights `paper`, log w += log q(s), normalised between siblings only, so that the evidence of
 the family is dropped. With weights `bayes`, log w += log p(s) + L / T, Bayes' rule.
 
-With prior_tasks, the probability of a shift is learnt: it has a Beta prior that is worth so many
+With prior_tasks, the probability of a shift is learnt: its Beta prior counts as that number of
 tasks and has the mean given by prior_log_odds, and each history predicts its next s from its own
 shifts so far. None of the five papers has this.
 

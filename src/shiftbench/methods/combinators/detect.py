@@ -50,7 +50,7 @@ from shiftbench.methods.state_parts import where
 
 ERRORS_ALONE = ("ddm", "focus-bernoulli")
 OF_CLASSES, OF_TARGETS = {"signal": ("standardised",)}, {"detector": ERRORS_ALONE}
-"""Settings that classes refuse, and those that real targets do."""
+"""Values of settings that do not fit classes, and values that do not fit real targets."""
 FACTS = Facts(
     offers=("changes", "lineage", "alarm_statistic"),
     requires={"warm-up": {"to": ("pretrained",), "action": ("reset",)}},

@@ -5,11 +5,11 @@ Predictions are the mixture of the members' with equal weights: a deep ensemble
 over `mfvi`. Any learner can be a member, and so can a pipeline of combinators; start values,
 minibatches and noise differ between members.
 
-Members are run as repetitions: a learner that is asked for S seeds gets S M seeds, so that all
-members train in one graph. The first member has the seeds unchanged, so that an ensemble of one
-equals its member to the byte. States are kept M times and data are repeated M times; with `fits:
-sequential` members run one after the other in the memory of one, with the same results up to
-rounding. A learner without randomness has M equal members.
+Members are run as repetitions: for a run of S seeds the learner gets S M seeds, so that all members
+train in one graph. The first member has the seeds unchanged, so that an ensemble of one equals its
+member to the byte. States are kept M times and data are repeated M times; with `fits: sequential`
+members run one after the other in the memory of one, with the same results up to rounding. A
+learner without randomness has M equal members.
 
 State, Info and predictions: the members' on the hypothesis axis, [S, M H, ...] for a member's
 [S, H, ...], in the order of the members. With several members, Info that describes one history is

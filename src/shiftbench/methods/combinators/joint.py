@@ -1,4 +1,4 @@
-"""Joint training from scratch on all tasks so far: the upper target of continual learning.
+"""Joint training from scratch on all tasks so far: an upper bound for continual learning.
 
 Knows: all rows of earlier tasks.
 

@@ -148,12 +148,12 @@ class _Filters:
         return mapped(lambda a: a[:: len(self.factors)], base)
 
     def packed(self, base: State) -> State:
-        """Return the filters' arrays as they stand in the state, [S, F, K, ...]."""
+        """Return the filters' arrays in the shape of the state, [S, F, K, ...]."""
         shaped = mapped(lambda a: a.reshape(-1, len(self.factors), *a.shape[1:]), base)
         return prefixed(shaped, "filter.")
 
     def unpacked(self, state: State) -> State:
-        """Return the filters' arrays as they run, [S F, K, ...]."""
+        """Return the filters' arrays in the shape that the learner runs on, [S F, K, ...]."""
         return mapped(lambda a: a.reshape(-1, *a.shape[2:]), part(state, "filter."))
 
 

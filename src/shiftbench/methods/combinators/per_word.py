@@ -11,7 +11,7 @@ Context vectors depend on the counts alone, so methods that differ in other sett
 
 State: the learner's as base.*, [S, 1, W, K, ...] for its [W, K, ...]; context [S, 1, V, d].
 Info: the learner's, [S, K, W, ...], in 32 bits, where slot k is the k-th hypothesis of each word.
-Of the warm-up: context, and pretraining_loss [S, 1] in nats per positive pair.
+The warm-up's info: context, and pretraining_loss [S, 1] in nats per positive pair.
 """
 
 from __future__ import annotations

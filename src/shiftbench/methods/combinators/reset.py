@@ -2,7 +2,7 @@
 
 `pretrained` goes back to the posterior after the warm-up (on untransformed data, as the authors'
 code). `scratch` goes back to the initial prior (as the paper's text implies) and learns nothing
-from a warm-up. Knows: nothing of earlier tasks.
+from a warm-up. Knows: nothing about earlier tasks.
 
 State: the learner's as base.*; home.*, the state to go back to.
 Info: the learner's.

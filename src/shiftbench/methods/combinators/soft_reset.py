@@ -12,8 +12,8 @@ task under it, in nats, divided by the temperature:
   for the others.
 - `gradient`: g = exp(-eta / 2), where eta climbs L, by differences, from task to task (CPP-OU
   of the same paper; Titsias et al. 2024 with the prior mean 0; Galashov et al. 2024 for networks).
-  An outlier would make eta so large that its gradient, which has a factor g, vanishes for ever;
-  hence the bound.
+  An outlier would make eta so large that its gradient, which has a factor g, vanishes; so eta has a
+  bound.
 
 The prediction before the task is the mixture over the choices, with their prior probabilities; for
 `gradient` it is that of the eta so far. The first task has the prior as it is. Needs a learner with

@@ -1,9 +1,10 @@
 """KSWIN: a Kolmogorov-Smirnov test of the newest values against older ones of a window.
 
-Source: C. Raab, M. Heusinger and F.-M. Schleif, 2020. Of the last WINDOW values, the RECENT newest
-are compared with as many that are drawn from the others, without replacement. The statistic is the
-largest difference D of both distribution functions, and 0 while there are fewer than WINDOW values.
-The alarm at p <= .005 of river 0.26.1 is one at D >= 14/30: there p = .0025, and .0066 at 13/30.
+Source: C. Raab, M. Heusinger and F.-M. Schleif, 2020. The test compares the RECENT newest of the
+last WINDOW values with the same number of values drawn from the others without replacement. The
+statistic is the largest difference D of the two distribution functions, or 0 while there are fewer
+than WINDOW values. The alarm at p <= .005 of river 0.26.1 is one at D >= 14/30: there p = .0025,
+and .0066 at 13/30.
 
 Numbers: key, drawn (see `detector.KEY`); count; window, a ring of the last values.
 """

@@ -14,7 +14,7 @@ score      minus log probability, nats      minus log density, nats
 ========== ================================ ====================================================
 
 The standard deviation of a Student's t is that of at least THINNEST degrees of freedom, as it is
-infinite at 2. A real score of two classes, as online learners give, has an `error` alone.
+infinite at 2. A real score of two classes, as online learners give, has only an `error`.
 """
 
 from __future__ import annotations

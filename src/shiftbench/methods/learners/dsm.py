@@ -5,8 +5,8 @@ Source: M. Altamirano, F.-X. Briol and J. Knoblauch, 2023, ICML (altamirano2023d
 value far from 0 adds next to nothing, so that an outlier moves no posterior by much. The order of
 rows does not matter. The targets of a row are independent of each other.
 
-Values are learnt as z = (y - centre) / scale, and all other settings are of z: the weights are
-those of 0 and 1, so results depend on the units of a series. Knows: a noise level for `mean`.
+Values are learnt as z = (y - centre) / scale, and all other settings refer to z. The weights are
+fixed functions of z, so results depend on the units of a series. Knows: a noise level for `mean`.
 
 Every kind of broadening keeps the family; tempering multiplies both sums. For `mean-variance`,
 `diffuse` adds to the covariance before truncation. The density of a row is exact for `mean`, and by

@@ -1,4 +1,4 @@
-"""Standard deviation of variational gradients at the start of training: an instrument, no method.
+"""Standard deviation of variational gradients at the start of training; nothing is learnt.
 
 Source: farquhar2020radial, section 5, Fig. 6. At randomly initialised means, the gradient in the
 means of the mean negative log likelihood of some rows is drawn many times, for each of several
@@ -98,7 +98,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         # One standard deviation at a time, for memory: a wide layer has millions of weights.
         results = [measure(mean, prior_mean, tf.constant(sd), data, seeds) for sd in settings.sds]
         names = ("gradient_sd", "published_sd", "full_sd")
-        # Families other than radial give the first alone.
+        # Families other than radial give only the first.
         columns = zip(names, zip(*results, strict=True), strict=False)
         info = {name: np.concatenate([a.numpy() for a in sds], axis=1) for name, sds in columns}
         return {"tasks": state["tasks"] + 1}, info

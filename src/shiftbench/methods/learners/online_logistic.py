@@ -130,7 +130,7 @@ def _moderated(x, mean, root, images, logits, out):
                 images[c * p + k] += root[place * p + k] * x[i]
     for a in range(classes):
         out[a] = 0.0
-        top, total = 0.0, 1.0  # of the logits of the others less that of a, and a's own
+        top, total = 0.0, 1.0  # first the logits of the others minus that of a, then that of a
         for b in range(classes):
             if b != a:
                 variance = 0.0
@@ -162,7 +162,7 @@ def _normalise(logs):
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _others(probabilities, c):
-    """Return one less the probability of a class, as the sum of the others."""
+    """Return one minus the probability of a class, as the sum of the other probabilities."""
     total = 0.0
     for other in range(len(probabilities)):
         if other != c:
@@ -172,13 +172,13 @@ def _others(probabilities, c):
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _error(probabilities, c, label):
-    """Return one for the class of the label, else zero, less the probability of a class."""
+    """Return the indicator of the label's class minus the probability of a class."""
     return _others(probabilities, c) if c == label else -probabilities[c]
 
 
 @njit(cache=True, error_model="numpy")
 def _as_regression(x, label, mean, logits, factor, regressors, targets):
-    """Set regressors [(C - 1) P] and targets [C - 1] of unit noise that do what the row does.
+    """Set regressors [(C - 1) P] and targets [C - 1] with unit noise that are equivalent to a row.
 
     logits [C] become probabilities. factor: (C - 1)^2 numbers, for the Cholesky factor L of R;
     the regressors are L' (x) x, and the errors of the targets L^-1 (y - p).

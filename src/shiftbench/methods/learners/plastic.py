@@ -1,6 +1,7 @@
-"""A network trained on each task in turn, parts of which are renewed so that it goes on learning.
+"""A network that is trained on each task in turn and partly renewed, so that it keeps learning.
 
-A network that is trained for long learns new tasks worse and worse: it loses plasticity. Renewals:
+A network that is trained for a long time learns new tasks less and less well: it loses plasticity.
+Renewals:
 
 - shrink-perturb (Ash and Adams 2020): a task starts from keep w + (1 - keep) fresh, with fresh
   start values. The paper adds normal noise in place of a share of fresh weights, which its code

@@ -1,4 +1,4 @@
-"""R-FPOP: the best segmentation of all values so far, with a loss that is deaf to outliers.
+"""R-FPOP: the best segmentation of all values so far, with a loss that bounds outliers.
 
 Values have a level that jumps. A segment costs the sum of min((y - level)^2, K^2) and a penalty;
 the segmentation of lowest cost is found exactly (`online/functional_pruning.py`). Source: P.
@@ -9,7 +9,7 @@ estimated from all values so far.
 The method is off line: after each task it segments all values so far, so its time grows with the
 square of a series' length. The segmentation after the last task is that of the paper. The
 forecast is the level of the last segment with the noise around it. Knows: nothing. Inputs are
-ignored, so a series with regressors of its own past is taken for independent values.
+ignored, so a series with lags as regressors is treated as independent values.
 
 State, [S, 1, ...]: count of values; values [N]; level of the last segment; scale of the noise.
 Info, [S, K]: rows_since_change, of the changes of the best segmentation, the latest first, -1 where

@@ -45,7 +45,7 @@ def repeat(
 ) -> Any:
     """Return the nest of tensors after state = body(i, state) for i in range(0, stop, step).
 
-    A single step is not a loop, which takes longer to trace.
+    A single step is not traced as a loop, because that would take longer.
     """
     first = tf.constant(0)
     if isinstance(stop, int) and len(range(0, stop, step)) == 1:

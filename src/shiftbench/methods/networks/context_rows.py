@@ -45,7 +45,7 @@ def drawn(
     rows: Minibatch,
     seeds: tf.Tensor,
 ) -> Context:
-    """Return `number` rows for a step; those that there are not have mask 0."""
+    """Return `number` rows for a step; missing rows have mask 0."""
     own = of_task(kind, number, situation, rows, seeds)
     if memory[2].shape[1] == 0:
         return own
@@ -84,7 +84,7 @@ def of_task(
 
 
 def _with_heads(inputs: tf.Tensor, heads: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
-    """Return the rows with a head at random, among those in `heads`, as their last number."""
+    """Append a random head, among those in `heads`, to each row as its last number."""
     count = tf.reduce_sum(tf.cast(heads, tf.int32), -1)[:, tf.newaxis]
     draws = uniforms(seeds, [inputs.shape[2]]) * tf.cast(count, tf.float32)
     place = tf.clip_by_value(tf.cast(draws, tf.int32), 0, tf.maximum(count - 1, 0))

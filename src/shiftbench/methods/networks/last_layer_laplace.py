@@ -84,7 +84,7 @@ def gauss_newton(model: Model, estimate: tf.Tensor, rows: Minibatch) -> tf.Tenso
     else:
         curvature = tf.eye(c, batch_shape=[s, h, n]) / model.noise_sd**2
     weighted = features * rows.mask[:, tf.newaxis, :, tf.newaxis]
-    # Of each row (c, d, b); the sum over rows is the product's.
+    # `right` has a block (c, d, b) for each row; the product sums over rows.
     right = curvature[..., tf.newaxis] * weighted[..., tf.newaxis, tf.newaxis, :]
     product = tf.matmul(features, tf.reshape(right, [s, h, n, c * c * a]), transpose_a=True)
     matrix = tf.transpose(tf.reshape(product, [s, h, a, c, c, a]), [0, 1, 2, 3, 5, 4])

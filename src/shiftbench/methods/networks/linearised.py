@@ -2,8 +2,8 @@
 
 For a linear map y = x W + b, output c of a row has the gradient x' delta_c, with delta_c the
 gradient of the output in y. So products with the Jacobian need no matrix of P columns: x is the
-same for all outputs of a row, and only the small deltas are one for each. They come from one pass
-over as many copies of each row as there are outputs.
+same for all outputs of a row, and each output has only a small delta of its own. They come from one
+pass over as many copies of each row as there are outputs.
 """
 
 from __future__ import annotations

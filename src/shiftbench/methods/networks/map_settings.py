@@ -1,4 +1,4 @@
-"""Settings of the learner `map`, below it, since the modules of its parts take them too."""
+"""Settings of the learner `map`, in a module of their own because its parts use them too."""
 
 from __future__ import annotations
 

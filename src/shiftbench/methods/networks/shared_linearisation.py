@@ -18,7 +18,8 @@ def linearise(
     """Return the outputs [S, H, n, C] for inputs [S, 1, n, ...], and their slopes by layer."""
     with tf.GradientTape() as tape:
         outputs, passed = recorded(model, point(parameters), inputs, tape)
-        # A row's outputs depend on no other row, so that sums over rows have the slopes of each.
+        # A row's outputs depend on no other row, so the slope of a sum over rows is the slope of
+        # each row.
         totals = tf.reduce_sum(outputs, [0, 1, 2])
     deltas = tape.jacobian(totals, [out for _, out in passed.values()])
     slopes = [

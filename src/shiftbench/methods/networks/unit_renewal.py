@@ -1,4 +1,4 @@
-"""Continual backpropagation: after each step the least useful hidden units are made new.
+"""Continual backpropagation: after each step the least useful hidden units are reinitialised.
 
 The utility of a hidden unit with output h, incoming weights w_in and outgoing weights w_out is a
 trace of
@@ -13,7 +13,7 @@ mature units; for each whole unit that is due, the one of the least utility gets
 weights, outgoing weights and a bias of zero, and moments of zero.
 
 So that a replacement does not change the mean output, the next layer's biases gain mean h w_out.
-The paper says so; its code sets mean h to zero first, and so loses this correction.
+This follows the paper; its code sets mean h to zero first, and so loses this correction.
 
 Units are those of all hidden layers in turn, U of them in L layers.
 """
@@ -142,7 +142,7 @@ def _replaced(
     chosen: tf.Tensor,
     seeds: tf.Tensor,
 ) -> list[tf.Tensor]:
-    """Return weights and moments [S, H, P] with the chosen units made new."""
+    """Return weights and moments [S, H, P] with the chosen units reinitialised."""
     drawn = 2 * uniforms(seeds, [model.size])[:, None] - 1
     fresh = [
         _bound(layer) * w for layer, w in zip(model.layers, pieces(model, drawn)[::2], strict=True)

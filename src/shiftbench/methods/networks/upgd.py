@@ -1,7 +1,7 @@
 """Utility-based perturbed gradient descent: useful weights move little, others are perturbed.
 
-The utility u of a weight is a trace of -g w, by how much the loss would rise without the weight, to
-first order. With b its decay and t the step's number,
+The utility u of a weight is a trace of -g w, which is, to first order, the rise of the loss without
+the weight. With b its decay and t the step's number,
 
     w <- (1 - rate weight_decay) w - rate (g + noise) (1 - sigmoid(u / (1 - b^t) / max u)),
 

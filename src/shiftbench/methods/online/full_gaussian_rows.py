@@ -18,8 +18,8 @@ from shiftbench.methods.posteriors import full_gaussian
 from shiftbench.methods.posteriors.mean_field_gaussian import DIFFUSE, OU
 
 LARGEST_ROOT = 1e10
-"""Bound of the root's entries, in units of the noise; there rounding errors are 1e-6 of what a row
-tells."""
+"""Bound of the root's entries, in units of the noise. At this size, rounding errors are 1e-6 of the
+information in a row."""
 
 
 def broadened(name: str, compiled: CompiledRows, state: State, broadening: Broadening) -> State:

@@ -20,7 +20,8 @@ import numpy as np
 from numba import njit
 
 PIECES = 500
-"""Room for pieces; 4050 values of the well-log need at most 62, at penalties of 2 to 16 log n."""
+"""The most pieces; the 4050 values of the well-log need at most 62, for penalties of 2 to 16 log
+n."""
 EDGE = 1e300
 """Right edge of the last piece, in place of infinity."""
 
@@ -136,7 +137,7 @@ def scale_of(values):
 
 @njit(cache=True, error_model="numpy")
 def segment(values, threshold, penalty, starts):
-    """Segment values [n], n >= 1, from the first on; return the `Best` of all of them.
+    """Segment values [n], n >= 1; return the `Best` segmentation of all of them.
 
     Sets starts [n] to the first value of the last segment of the best segmentation of each initial
     part. A start of -1 is returned where there is no room for the pieces.

@@ -20,9 +20,9 @@ STEP = types.void(types.float64[:, ::1], ROW, ROW, ROW, ROW, ROW)
 
 
 def caller(signature: Any) -> Any:
-    """Return a compiled function (address, tuple of arguments) that calls what is at the address.
+    """Return a compiled function (address, tuple of arguments) that calls the function there.
 
-    What is there must be a `numba.cfunc` of this signature.
+    The function at the address must be a `numba.cfunc` of this signature.
     """
 
     @intrinsic

@@ -14,7 +14,7 @@ def plain(array: np.ndarray, kind: type = float) -> np.ndarray:
     """
     flags = array.flags
     if array.dtype == kind and flags.c_contiguous and flags.writeable:
-        return array  # np.require takes ten times as long to see that
+        return array  # np.require takes ten times as long for this check
     return np.require(array, kind, ["C", "W"])
 
 

@@ -34,7 +34,7 @@ from shiftbench.methods.online.row_values import plain
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 NO_TARGETS, NO_MASK = np.empty((0, 0, 0)), np.empty((0, 0), bool)
-"""For loops that need none."""
+"""Empty targets and mask, for loops that need none."""
 
 Predicted = Callable[[], Predictive]
 """Makes the prediction that a block has found."""
@@ -118,7 +118,7 @@ class RowLearner(Learner):
 
 
 def compiled_of(learner: Learner) -> CompiledRows | None:
-    """Return the compiled functions that do what the learner does; None if it has none."""
+    """Return the compiled functions of the learner; None if it has none."""
     return learner.rows if isinstance(learner, RowLearner) and learner.block else None
 
 
@@ -169,7 +169,7 @@ def equal_weights(repetitions: int, hypotheses: int) -> np.ndarray:
 
 
 class Drift(NamedTuple):
-    """What happens to each hypothesis between two tasks.
+    """The change of each hypothesis between two tasks.
 
     widening: it is widened, except before the first of all tasks. home: [S, H, P], it becomes
     this. done: the number of tasks before these.
@@ -215,7 +215,7 @@ class Data(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What compiled loops find at each row, in arrays that they fill.
+    """Results of compiled loops at each row, in arrays that the loops fill.
 
     out: [S, n, H outputs], predictions of H hypotheses. evidence: [S, n, H'], kept: [S, n, H', N],
     numbers for Info, of the H' hypotheses after the row.

@@ -167,7 +167,7 @@ def _turn(root, x, r, share, v, gain, spare):
     """
     p = len(x)
     if share >= 0:
-        # As for a row u that has u u' / (1 + u' u) = share v v'.
+        # This is the update by a row u with u u' / (1 + u' u) = share v v'.
         longer = math.sqrt(share / (1 - share * r))
         for i in range(p):
             spare[i] = longer * x[i]

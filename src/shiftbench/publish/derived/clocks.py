@@ -20,7 +20,7 @@ def leads(
     """Return the leads over the best clock, by stream and method.
 
     study: its folder. streams, methods: patterns of names. The mean over all streams is
-    included only if `streams` is its name, `all streams`. UserError if the table has none of these.
+    included only if `streams` is its name, `all streams`. UserError if the table has no such rows.
     """
     path, key = study / "tables" / "detection-table.csv", f"{metric}{detection_table.OVER}"
     table = pd.read_csv(path, keep_default_na=False, na_values=[""]) if path.exists() else None

@@ -30,7 +30,7 @@ CONTEXT = 60
 
 
 def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[str]:
-    """Derive everything in a checkout, in place; return the statements of prose that do not hold.
+    """Derive everything in a checkout, in place; return the sentences that results contradict.
 
     of_studies: derive the tables of studies too, which takes most of the time; figures: draw ledger
     and ranks, and make what the source data of studies give.
@@ -111,7 +111,7 @@ def _library() -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
 
 
 def _changed_inputs(root: Path, of_studies: bool, figures: bool) -> Iterator[str]:
-    """Yield the published files whose checksum changed since, but those that `derive` makes."""
+    """Yield the published files whose checksum has changed, except those that `derive` makes."""
     for results in sorted((root / ALL_PUBLISHED).glob("*/")):
         for part in result_files.parts(results):
             for path in ResultsFolder(results).changed(part):

@@ -184,7 +184,7 @@ def hours_of_fits(root: Path, published: PublishedResults) -> str:
 
 
 def cheaper_fits(root: Path, published: PublishedResults) -> str:
-    """Return the table of the fits that leave something out: what they cost and what they lose."""
+    """Return the table of approximate fits: their cost, and the accuracy that they lose."""
     head = ["fit", "one run", "ELBO, nats a task", "accuracy, points"]
     return _table(head, paper_hours.of_cheaper_fits(published))
 

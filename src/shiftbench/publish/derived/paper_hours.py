@@ -93,7 +93,7 @@ def _runs(published: PublishedResults) -> list[Planned]:
     config = config_file.load(checkout.CONFIGS / f"{PAPER}.yaml")
     known = records.collect(sorted(published.folder.glob("*/")))
     every = jobs.of_config(config, RESULTS / "none", PAPER)
-    # No machine: a page must not depend on the one that derives it.
+    # No machine is named, because the page must not depend on the machine that derives it.
     cost = plan.costs(every, Estimator(known, machine=""), PAPER)
     return [Planned(job, [], cost[job.outputs[0]]) for job in every if job.rule in LEARNING]
 

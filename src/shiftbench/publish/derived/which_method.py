@@ -33,11 +33,11 @@ NAMED, LONGEST = 2, 40
 """The most tied methods that a line names, and the most characters of their names; others are only
 counted."""
 SHORT_UNITS = ("%", "nats")
-"""Units that stand behind a number; others are too long."""
+"""Units that are short enough to be shown after a number."""
 
 
 class Situation(BaseModel):
-    """A situation and the published scores that say what leads in it.
+    """A situation, and which published scores decide it.
 
     question: the column of the site's board that it fills, if it fills one. measured: the metric,
     in plain words.

@@ -1,4 +1,4 @@
-"""What a user should do about the methods of a paper: computed from situations and findings."""
+"""Advice on the methods of a paper, computed from situations and findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shiftbench.publish.site.collect import SiteResults
 from shiftbench.publish.site.situations import Decided
 
 LINKS = re.compile(r"\s*\(\[[^)]*\)(?:, \[[^)]*\))*\)|\[([^]]*)\]\([^)]*\)")
-"""Links to files of the repository, which pages do not have; those in brackets vanish whole."""
+"""Links to files of the repository, which are removed because the pages lack these files."""
 SHOWN, FOUND = 5, 3
 """The most situations and findings that a page shows."""
 
@@ -51,7 +51,7 @@ class Findings:
             if {row.study for row in one.rests_on.values()} <= claimed:
                 try:
                     sentence = findings.sentence(name, one, self._published)
-                except (UserError, OSError):  # these results do not support it, or lack a table
+                except (UserError, OSError):  # not supported by these results
                     continue
                 yield LINKS.sub(r"\1", sentence).strip()
 

@@ -22,12 +22,12 @@ from shiftbench.publish.site.standings import Standings
 COLOURS = 256
 """Number of colours of a figure: enough for line art, at a third of the size."""
 PICTURE = ".webp"
-"""Suffix of figures in the site: without loss, a fifth smaller than PNG."""
+"""Suffix of figures in the site: WebP without loss is a fifth smaller than PNG."""
 MOST_SVG = 8_000_000
 """Largest size of all SVGs of a site together, in bytes; else they are only in the results.
 
-They are opened by a click alone, so that no page weighs more with them, but a site does: that of
-the published results has 20 MB without, and would have 60 MB with its SVGs.
+They are opened only by a click, so pages load as fast with them. But the site of the published
+results has 20 MB without its SVGs, and would have 60 MB with them.
 """
 DOWNLOADS = (result_paths.SUMMARY, result_paths.SCORE_TABLE)
 LARGEST_TABLE = 8_000

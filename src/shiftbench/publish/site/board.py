@@ -98,7 +98,7 @@ def of(results: SiteResults, known: Mapping[str, Standings], decided: Sequence[D
 
 
 def _place(row: BoardRow) -> tuple[int, int, int]:
-    """Return the sort key of a row: on how many questions it is best, as good, and judged."""
+    """Return the sort key of a row: the numbers of questions on which it is best, tied, judged."""
     states = [cell.standing.state for cell in row.cells.values()]
     return -states.count(BEST), -states.count(TIED), -len(states)
 

@@ -39,8 +39,8 @@ sys.stdout.buffer.write(bundle.encode())
 def start_library() -> Callable[[], str]:
     """Start to bundle the JavaScript that draws charts; return a function that waits for it.
 
-    The script defines vegaEmbed and needs no network. Bundling takes seconds and keeps a whole
-    interpreter busy, so it has a process of its own.
+    The script defines vegaEmbed and needs no network. Bundling takes seconds and blocks the
+    interpreter, so it runs in a separate process.
     """
     process = subprocess.Popen([sys.executable, "-c", BUNDLE], stdout=subprocess.PIPE)
 

@@ -139,8 +139,8 @@ class SiteStudy:
 class SiteResults:
     """All data of the site.
 
-    ledger: every claim with its verdicts; left_out: studies of the folder that no config plans any
-    more; figures: those about all studies.
+    ledger: every claim with its verdicts; left_out: studies of the folder that no config plans now;
+    figures: those about all studies.
     """
 
     plans: Sequence[SiteConfig]

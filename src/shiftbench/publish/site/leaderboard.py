@@ -1,4 +1,4 @@
-"""The leaderboard: methods of others beside ours, on streams that are ours.
+"""The leaderboard: methods of others beside ours, on our streams.
 
 A ranked entry is verified, got the same information as ours, and was tuned with as many trials
 on as many seeds. Other entries show the reason in place of a rank.
@@ -19,7 +19,7 @@ from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import BOUND, Standings, ranks_of
 
 OURS = ""
-"""Where a method is from that is this site's own."""
+"""Source of the methods of this site."""
 
 
 class Line(NamedTuple):

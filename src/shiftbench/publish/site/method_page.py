@@ -63,7 +63,7 @@ def of(name: str, results: SiteResults, ranked: Mapping[str, Standings]) -> dict
     found = [
         result for study in results.studies for result in _results(study, name, ranked[study.place])
     ]
-    # Tuned ones first; a stream of one kind and data set stands together.
+    # Tuned results first; results on the same kind of stream and data set are adjacent.
     found.sort(key=lambda one: (one.data, one.trials == 0, one.study.place))
     pipeline = method.data.get("pipeline")
     return {

@@ -8,13 +8,13 @@ from shiftbench.evaluation.scoring import units
 from shiftbench.publish.site.collect import Row, SiteStudy
 
 DIGITS = 6
-"""Significant digits of scores that pages sort by and draw, more than they show."""
+"""Significant digits of scores for sorting and drawing, more than pages show."""
 
 GLOSSES = {
     "acc": "all tasks at the end; from scratch: each by its own network",
     "accuracy": "test rows of tasks, by the last network",
 }
-"""What tells the names of two metrics apart."""
+"""Explanations of metrics whose names are easily confused."""
 
 
 def text(metric: str, value: float) -> str:

@@ -24,7 +24,7 @@ from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 PLACE = re.compile(r"(Table|Figure|Fig\.|Theorem)\s*(\d+)")
 NUMBER = re.compile(r"\d*\.\d+|\d+")
 TEXT = "In the text"
-"""The place of claims that stand in no table, figure or theorem."""
+"""The place of claims that are in no table, figure or theorem."""
 LEAST_SHOWN = 0.01
 """The smallest share of the paper's training that is shown, in percent."""
 NAMED = 3
@@ -177,12 +177,12 @@ def _place_of(number: float, scores: str) -> int | None:
 
 
 def _short(value: float) -> str:
-    """Return a number with three digits, or as many as it has before the point."""
+    """Return a number with three significant digits; from 1000 on, rounded to an integer."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
-    """Return "LABEL NUMBER" as "LABEL: NUMBER", a fraction in percent; other words as they are."""
+    """Return "LABEL NUMBER" as "LABEL: NUMBER", with fractions in percent; keep other texts."""
     label, _, number = part.rpartition(" ")
     try:
         value = float(number)

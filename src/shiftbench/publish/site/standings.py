@@ -76,7 +76,7 @@ class Standings(NamedTuple):
 def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standings:
     """Return the standings of a study by a metric.
 
-    Without scores by it, or None: by the first metric that says what is better.
+    If the metric is None or not one of the study's, `ranking.leading_metric` chooses it.
     """
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]

@@ -24,7 +24,7 @@ SHOWN_ELSEWHERE = ("claims", "score-table")
 """Tables whose numbers the page shows in another form."""
 
 MOST_SCORES, MOST_CLAIMS = 120, 5
-"""Largest numbers on the page of a study; the page of its details has what is more."""
+"""Largest numbers of entries on the page of a study; the page of details has the rest."""
 
 
 class ScoreCell(NamedTuple):
@@ -132,7 +132,7 @@ def papers(rows: Iterable[ScoreRow]) -> set[str]:
 
 
 def facts(study: SiteStudy) -> dict[str, str]:
-    """Return facts by their names: reductions, seeds, origin of settings, cost; no empty ones."""
+    """Return facts by name: reductions, seeds, origin of settings and cost, without empty ones."""
     planned = study.planned
     texts = {
         "Cut against the paper": planned.cuts,

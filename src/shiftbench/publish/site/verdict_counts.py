@@ -1,4 +1,4 @@
-"""How far the claims of each paper hold: numbers of claims by verdict, computed from the ledger."""
+"""Counts the claims of each paper by verdict, from the ledger."""
 
 from __future__ import annotations
 

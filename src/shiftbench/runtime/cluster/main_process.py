@@ -32,9 +32,9 @@ from shiftbench.runtime.cluster import failures, limits, script
 
 WAIT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
-"""The longest interval of polling jobs; the plugin's own grows up to 180 s."""
+"""Longest time between two polls of the jobs, in seconds; the plugin's own grows up to 180 s."""
 MISSED = 3
-"""A job is over after it is missing from so many successive answers of Slurm."""
+"""A job counts as finished after it is missing from this many successive answers of Slurm."""
 
 
 class Executor(plugin.Executor):

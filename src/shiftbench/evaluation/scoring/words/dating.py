@@ -6,9 +6,9 @@ log likelihood in period t
     score(t) = sum_ij n+_ij log s(u_i^t.v_j) + c_i q_j log s(-u_i^t.v_j),    c_i = sum_j n+_ij
 
 with the words' vectors u^t of that period (`scoring.words.trajectories`), and q the shares of
-negative contexts over all periods, as those of a period would tell the date. It is dated to
-where the score is largest. Where several periods have the same score, because no word of it
-changes between them, one of them is chosen at random: its error is the mean of theirs.
+negative contexts over all periods, because those of one period would reveal the date. It is dated
+to the period with the largest score. Where several periods have the same score, because no word of
+it changes between them, one of them is chosen at random: its error is the mean of theirs.
 """
 
 from __future__ import annotations
