@@ -77,7 +77,7 @@ def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
     np.testing.assert_allclose(full.get_ydata(), 10 * radial.get_ydata())
     said = (
         "images: as the weights' standard deviation grows from 0.1 to 3, that of the gradient"
-        " grows by a factor of 900 with normal and 5.48 with radial"
+        " grows by a factor of 900 with normal and 5.5 with radial"
     )
     assert gradient_noise.draw(study).get_suptitle() == said
     assert gradient_noise.caption(study).startswith(f"{said}. Root mean square")
@@ -212,12 +212,13 @@ NAN = np.nan
     [
         (
             truncated({(0.5, 1): 0.8, (0.5, 4): 0.9, (2.0, 4): 0.7}, {1: 0.6, 4: 0.75}),
-            "noise truncated at 0.5 standard deviations, with 4 draws a step, has the largest accuracy, 90.0 %;"
-            " without truncation the largest is 75.0 %",
+            "noise truncated at 0.5 standard deviations, with 4 draws a step, has the largest"
+            " accuracy, 90.0 %; without truncation the largest is 75.0 %",
         ),
         (
             truncated({(0.5, 1): 0.9, (2.0, 4): 0.9}, {1: NAN}),
-            "noise truncated at 0.5 standard deviations, with 1 draw a step, has the largest accuracy of 90.0 %",
+            "noise truncated at 0.5 standard deviations, with 1 draw a step, has the largest"
+            " accuracy of 90.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.9}, {}),

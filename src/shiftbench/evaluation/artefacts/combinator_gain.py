@@ -137,10 +137,11 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     metric = study_ranking.leading_metric(study, NAME)
     return (
-        f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the same learner, with its own"
-        " settings, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
-        f" paired by seed. Right is better. Bars: {statistics.described(metric)} of the difference;"
-        f" hollow: the interval holds 0. {study.basis()}"
+        f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the same"
+        " learner, with its own settings, inside a combinator (a beam, run lengths, a reset), minus"
+        " the learner alone, paired by seed. Right is better. Bars:"
+        f" {statistics.described(metric)} of the difference; hollow: the interval holds 0."
+        f" {study.basis()}"
     )
 
 

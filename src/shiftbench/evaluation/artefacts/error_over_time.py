@@ -104,7 +104,8 @@ def _foot(study: StudyResults) -> str:
     return (
         f"{metric_words.words(metric).capitalize()} of each task {moment}, mean over seeds; dashed"
         f" where a line lies on another or has its colour{others}. b: windows of"
-        f" {_tasks(lengths)}. c: places of shifts in the most probable history, read at the end{dotted}."
+        f" {_tasks(lengths)}. c: places of shifts in the most probable history, read at the"
+        f" end{dotted}."
     )
 
 

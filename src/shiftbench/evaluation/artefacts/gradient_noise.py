@@ -79,7 +79,8 @@ def _growth(study: StudyResults, stream: str, runs: dict[str, xr.Dataset]) -> st
         factors[name] = band.mean[-1] / band.mean[0]
         ends.add((sds[0], sds[-1]))
     order = sorted(factors, key=lambda name: -factors[name])
-    grown = listed(f"{_best.number(factors[name])} with {study.label(name)}" for name in order)
+    rounded = {name: _best.number(float(f"{factors[name]:.2g}")) for name in order}
+    grown = listed(f"{rounded[name]} with {study.label(name)}" for name in order)
     widths = " or ".join(f"{low:g} to {high:g}" for low, high in sorted(ends))
     return (
         f"{stream}: as the weights' standard deviation grows from {widths}, that of the gradient"

@@ -30,8 +30,12 @@ FACTS = Facts(judges=("categorical",), requires=("tests",), study=("predictions"
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Shares of rows that are referred."""
-SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
-OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
+SCORES = {
+    "AUC (%)": referral.auc,
+    "accuracy (%)": referral.accuracy,
+    "Brier score": referral.brier,
+}
+OF_TWO, OF_MORE = ("AUC (%)", "accuracy (%)"), ("accuracy (%)", "Brier score")
 """Scores shown for two classes, and for more, where an AUC would be the mean of several."""
 HEIGHT = 3.2
 FAINT = 0.45
@@ -87,7 +91,7 @@ def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
     curves: of the first panel.
     """
     score, by = _panels(rows)[0]
-    score = score.removesuffix(", %")
+    score = score.removesuffix(" (%)")
     best, *_ = [*_leaders(curves), None]
     if best is None:
         return f"{rows.where}: no {score} of any method"

@@ -97,7 +97,8 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         f"Each configuration is one random choice of all settings, the same for every method; the "
-        f"score is {metric_words.words(study.metrics[0])}. Failed runs count as worse than all others. Other panels: "
+        f"score is {metric_words.words(study.metrics[0])}. Failed runs count as worse than all "
+        "others. Other panels: "
         f"each point a configuration, the line the median. {study.basis()}"
     )
 
@@ -130,7 +131,13 @@ def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
     for learner in study.learners:
         score, share = shares(study.score(stream, learner, metric), better)
         style = figure_style.method_style(study, learner) | {"marker": None}
-        panel.step(units.factor(metric) * score, 100 * share, where="post", label=study.label(learner), **style)
+        panel.step(
+            units.factor(metric) * score,
+            100 * share,
+            where="post",
+            label=study.label(learner),
+            **style,
+        )
     panel.set_ylim(0, 102)
     panel.set_xlabel(_label(metric))
     panel.set_ylabel("configurations (%)")

@@ -178,7 +178,14 @@ def _place_of(number: float, scores: str) -> int | None:
 
 def _short(value: float) -> str:
     """Return a number with three digits, or as many as it has before the point."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else _without_power(f"{value:.3g}")
+
+
+def _without_power(number: str) -> str:
+    """Return a small number without a power of ten, as 1.3e-05."""
+    digits, power, exponent = number.partition("e-")
+    places = int(exponent) + len(digits.partition(".")[2]) if power else 0
+    return f"{float(number):.{places}f}" if power else number
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
@@ -188,7 +195,7 @@ def _in_units(part: str, of_fraction: bool) -> str:
         value = float(number)
     except ValueError:
         return part
-    return f"{label}: {100 * value:.1f} %" if of_fraction else f"{label}: {number}"
+    return f"{label}: {f'{100 * value:.1f} %' if of_fraction else _without_power(number)}"
 
 
 def _in_percent(rows: pd.DataFrame) -> bool:
