@@ -247,7 +247,7 @@ def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
     made = Beams.__new__(Beams)
     assert rate_distortion._curves(made, "any") == {
         "NEAR": ["near", "far"],
-        "VBS, bayes weights": ["bayes"],
+        "VBS, Bayes weights": ["bayes"],
         "TEMPERED": ["tempered"],
         "VCL": ["vcl"],
     }

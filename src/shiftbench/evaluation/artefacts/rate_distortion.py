@@ -205,7 +205,9 @@ def _curves(study: StudyResults, stream: str) -> dict[str, list[str]]:
 
 def _name(study: StudyResults, stream: str, learner: str) -> str:
     beam = _beam(study, stream, learner)
-    return f"VBS, {beam['weights']} weights" if beam else study.label(learner)
+    if not beam:
+        return study.label(learner)
+    return f"VBS, {'Bayes' if beam['weights'] == 'bayes' else beam['weights']} weights"
 
 
 def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:

@@ -179,7 +179,7 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
             last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
             highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
     for (score, by), axes in panels.items():
-        title = f"{score.removesuffix(', %')}, by {by}"
+        title = f"{score.removesuffix(' (%)')}, by {by}"
         figure_style.set_title(axes, next(letters), title)
 
 
@@ -203,7 +203,7 @@ def _curves(study: StudyResults, rows: _Rows, score: str, by: str) -> Curves:
 
 
 def _factor(score: str) -> int:
-    return 100 if score.endswith("%") else 1
+    return 100 if score.endswith("(%)") else 1
 
 
 def _leaders(curves: Curves) -> list[str]:
