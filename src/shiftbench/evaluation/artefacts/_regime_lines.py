@@ -75,7 +75,8 @@ def draw(
     for row, line in zip(rows, panels, strict=True):
         for axes, value in zip(line, columns, strict=True):
             where = f"{grid.title(1)} {value}".strip() if len(grid.axes) > 1 else ""
-            figure_style.set_title(axes, next(letters), where)
+            if where:  # a letter alone would say nothing
+                figure_style.set_title(axes, next(letters), where)
             _draw_panel(axes, study, grid, row, value, coloured)
         _label(line, study, row, coloured)
     return figure
@@ -84,7 +85,7 @@ def draw(
 def grey(study: StudyResults, names: Iterable[str], coloured: Sequence[str]) -> str:
     """Return the sentence for captions on the methods whose lines are grey; empty without any."""
     others = [study.label(name) for name in names if name not in coloured]
-    return f" Grey: {', '.join(others)}." if others else ""
+    return f" Grey: {'; '.join(others)}." if others else ""
 
 
 def _draw_panel(
@@ -117,6 +118,7 @@ def _draw_panel(
     if row.zero:
         axes.axhline(0, color=figure_style.MUTED, lw=0.8)
     for shift, (name, band) in zip(shifts, lines.items(), strict=True):
+        style = highlights.style(study, name, coloured)
         drawn = axes.errorbar(
             np.arange(len(columns)) + shift,
             band.mean,
@@ -125,7 +127,7 @@ def _draw_panel(
             ms=4.5,
             elinewidth=0.9,
             capsize=1.5,
-            **highlights.style(study, name, coloured),
+            **style | {"marker": style["marker"] or "."},
         )
         drawn.lines[0].set_label(name)
 
