@@ -403,7 +403,7 @@ def test_equal_scores_lead_together_and_none_of_them_is_behind(tmp_path: Path) -
     said = _finding(copied(tmp_path, "cpu/annotated-series"))
     assert "with equal scores count for each" in said
     assert "one seed cannot compare methods" in said
-    assert _finding(copied(tmp_path, "embedded/toy-ar")).startswith(
+    assert _finding(copied(tmp_path / "other", "embedded/toy-ar")).startswith(
         "On toy-ar, BOCPD, Robust BOCPD and Robust run lengths share the best F1 of 3 methods"
     )
 
