@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shiftbench.config import components
+from shiftbench.config import components, metric_words
 from shiftbench.config.schema import Component, Config, Space, Stream, Study, StudyMethod, Tuning
 
 TRIALS = "-tuning"
@@ -91,7 +91,8 @@ def sentence(study: Study) -> str:
         return "Settings as published or configured, not tuned alike" if several else ""
     trials, seeds = study.tuning.trials, study.tuning.seeds
     return (
-        f"Every method is tuned alike: the best of {trials} trials by {study.tuning.metric} on"
+        f"Every method is tuned alike: the best of {trials} trials by"
+        f" {metric_words.words(study.tuning.metric)} on"
         f" validation data of other realisations, {seeds} seed{'s' * (seeds > 1)} each"
     )
 

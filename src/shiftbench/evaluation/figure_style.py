@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.text import Text
 
+from shiftbench.config import bibliography
 from shiftbench.evaluation import text_fitting
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Band, Interval
@@ -51,6 +52,8 @@ FEWEST_OF_BAND = 4
 """Number of seeds from which an interval is drawn; with fewer, each seed is drawn."""
 MESSAGE = 0.3
 """Height of a message, in inches."""
+THOUSANDS = "{x:,g}"
+"""Format of numbers on axes that reach thousands."""
 OWN_MATH = "$\\"
 """Beginning of our formulas. Any other dollar sign belongs to a user's text."""
 
@@ -184,8 +187,10 @@ def divide_levels(axes: Axes, levels: int) -> None:
 
 
 def stream_title(stream: str, store: xr.Dataset) -> str:
-    """Return a stream's name, with its title where that adds something."""
+    """Return a stream's name, with its title where that adds something; works by their names."""
     text = store.attrs["title"]
+    for key, work in bibliography.works().items():
+        text = text.replace(key, work.short)
     return stream if text in (stream, f"stream {stream}") else f"{stream}: {text}"
 
 

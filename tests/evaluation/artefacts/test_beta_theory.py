@@ -260,8 +260,10 @@ def test_contours_of_draws_from_the_approximation_lie_on_its_own():
     words = panels[2].get_title(loc="right")
     assert words.startswith("means within 0.0")
     assert "40,000 draws" in beta_contours.caption(study)
-    mean, sd = words.removeprefix("means within ").removesuffix(" %").split(" sd, sds within ")
-    said = f"draws of the exact posterior by at most {mean} sd in means and {sd} % in sds"
+    sds = "standard deviations"
+    parts = words.removeprefix("means within ").removesuffix(" %")
+    mean, sd = parts.split(f" {sds}, these within ")
+    said = f"draws of the exact posterior by at most {mean} {sds} in means and {sd} % in {sds}"
     assert drawn.get_suptitle().endswith(said)
     assert beta_contours.caption(study).startswith(f"{drawn.get_suptitle()}. ")
 

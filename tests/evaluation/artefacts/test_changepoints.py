@@ -71,6 +71,9 @@ def test_the_found_changes_stand_beside_those_that_people_marked(study, monkeypa
     marked = [line for line in nile.get_lines() if line.get_alpha() == _change_lines.FAINT]
     assert sorted(line.get_xdata()[0] for line in marked) == [1899, 1899, 1899]
     assert "people marked" in changepoints.caption(study)
+    said = "Changes inferred in 2 series: 4 with late, 2 with as-ocp and 0 with none"
+    assert changepoints.draw(study).get_suptitle() == said
+    assert changepoints.caption(study).startswith(f"{said}. Grey lines")
 
 
 @pytest.mark.parametrize("few", [1, 3])

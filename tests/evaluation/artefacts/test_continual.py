@@ -248,3 +248,13 @@ def test_rows_of_panels_have_nearly_equal_length(number: int, rows: list[int]) -
     places = [one.get_subplotspec().rowspan.start for one in axes]
     assert [places.count(row) for row in range(max(places) + 1)] == rows
     assert _continual.rows(number) == len(rows)
+
+
+def test_titles_of_panels_are_of_one_size_that_can_be_read_beside_their_numbers():
+    assert _continual.most_columns(["VCL", "EWC"]) == _continual.COLUMNS
+    long = ["Fine-tuning + coreset, 100", "Joint"]
+    most = _continual.most_columns(long)
+    assert most == 4
+    panels = _continual.panels(Figure().subfigures(), 4, most)
+    assert _continual.SMALLEST <= _continual.title_size(panels, long) < _continual.TITLE
+    assert _continual.title_size(panels, ["VCL", "VCL radial, full"]) == _continual.TITLE

@@ -176,6 +176,20 @@ def test_curves_fall_from_silence_to_an_alarm_at_each_task(study, pair, table):
     assert len(alarm_curves.draw(pair).get_axes()) == 2
 
 
+def test_intervals_end_at_the_longest_delay_and_names_stand_where_lines_differ(study, monkeypatch):
+    wide = alarm_curves.statistics.Interval(0.5, 0.1, 0.1, 9e9, 3)
+    monkeypatch.setattr(alarm_curves.statistics, "interval", lambda *_: wide)
+    (axes,) = alarm_curves.draw(study).get_axes()
+    window = axes.get_lines()[0].get_ydata()[0]
+    tops = [bars.lines[2][-1].get_segments()[0][1][1] for bars in axes.containers]
+    assert max(tops) == window
+    lines = [line for line in axes.get_lines() if line.get_drawstyle() == "steps-post"]
+    last = max(line.get_xdata()[-2] for line in lines)
+    assert {text.xy[0] for text in axes.texts} == {last}
+    shown = [line.get_ydata()[line.get_xdata() < alarm_curves.FULL * last][-1] for line in lines]
+    assert sorted(text.xy[1] for text in axes.texts) == pytest.approx(sorted(shown))
+
+
 def test_most_methods_are_grey_and_without_names(study, monkeypatch):
     monkeypatch.setattr(alarm_curves.highlights, "MOST", 1)
     alarm_curves._curves.cache_clear()

@@ -112,7 +112,7 @@ def test_the_last_method_which_the_title_names_is_in_colour_where_it_fits() -> N
 
 def test_a_unit_that_the_metric_names_stands_once(monkeypatch) -> None:
     monkeypatch.setattr(error_over_time.units, "unit", lambda *_: "density")
-    monkeypatch.setattr(error_over_time, "_words", lambda _: "log density")
+    monkeypatch.setattr(error_over_time.metric_words, "words", lambda _: "log density")
     panels = error_over_time.draw(stores.toy_study()).get_axes()
     assert panels[0].get_ylabel() == "log density"
 

@@ -75,6 +75,12 @@ def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
     assert [line.get_label() for line in (published, full)] == ["eq. 44", "with the Jacobian"]
     np.testing.assert_allclose(full.get_ydata(), 100 * published.get_ydata())
     np.testing.assert_allclose(full.get_ydata(), 10 * radial.get_ydata())
+    said = (
+        "images: as the weights' standard deviation grows from 0.1 to 3, that of the gradient"
+        " grows by a factor of 900 with normal and 5.5 with radial"
+    )
+    assert gradient_noise.draw(study).get_suptitle() == said
+    assert gradient_noise.caption(study).startswith(f"{said}. Root mean square")
     assert "5 draws" in gradient_noise.caption(study) and "3 of 3 runs" in gradient_noise.caption(
         study
     )
@@ -172,9 +178,11 @@ def test_scores_stand_against_the_cut_a_curve_for_each_number_of_draws():
     study = stores.study("truncation", STREAM, ["accuracy", "nll"], runs)
     accuracy, nll = truncation.draw(study).get_axes()
     for container in accuracy.containers:
-        np.testing.assert_allclose(container.lines[0].get_ydata(), [0.8, 0.6])
+        np.testing.assert_allclose(container.lines[0].get_ydata(), [80, 60])
+    assert accuracy.get_ylabel() == "accuracy (%)"
+    assert nll.get_ylabel() == "negative log likelihood (nats per example)"
     dotted = [line.get_ydata()[0] for line in accuracy.get_lines() if line.get_ls() == ":"]
-    np.testing.assert_allclose(dotted, [0.4, 0.7])
+    np.testing.assert_allclose(dotted, [40, 70])
     assert [one.get_label() for one in accuracy.containers] == [
         "1 draw a step", "4 draws a step",
     ]  # fmt: skip
@@ -204,20 +212,21 @@ NAN = np.nan
     [
         (
             truncated({(0.5, 1): 0.8, (0.5, 4): 0.9, (2.0, 4): 0.7}, {1: 0.6, 4: 0.75}),
-            "noise truncated at 0.5 sd, with 4 draws a step, has the largest accuracy, 90.0 %;"
-            " without truncation the largest is 75.0 %",
+            "noise truncated at 0.5 standard deviations, with 4 draws a step, has the largest"
+            " accuracy, 90.0 %; without truncation the largest is 75.0 %",
         ),
         (
             truncated({(0.5, 1): 0.9, (2.0, 4): 0.9}, {1: NAN}),
-            "noise truncated at 0.5 sd, with 1 draw a step, has the largest accuracy of 90.0 %",
+            "noise truncated at 0.5 standard deviations, with 1 draw a step, has the largest"
+            " accuracy of 90.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.9}, {}),
-            "noise truncated at 2 sd has the largest accuracy of 90.0 %",
+            "noise truncated at 2 standard deviations has the largest accuracy of 90.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): NAN}, {1: NAN}),
-            "noise truncated at 0.5 sd has an accuracy of 80.0 %",
+            "noise truncated at 0.5 standard deviations has an accuracy of 80.0 %",
         ),
         (
             truncated({(0.5, 1): 0.8, (2.0, 1): 0.7}, {1: 0.8}),
@@ -250,7 +259,7 @@ def test_each_stream_has_a_title():
     )
     said = [block.get_suptitle() for block in truncation.draw(both).subfigs]
     assert said == [
-        "images: noise truncated at 0.5 sd has the largest accuracy, 80.0 %;"
+        "images: noise truncated at 0.5 standard deviations has the largest accuracy, 80.0 %;"
         " without truncation the largest is"
         " 70.0 %",
         "others: truncation does not improve the accuracy: 90.0 % without it,"

@@ -104,14 +104,14 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
     [
         (
             {"static": (0.25, 9)},
-            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts, and its mean"
-            " delay is 9.0 values, where a missed change counts as 15; all seeds alike, so no"
-            " test",
+            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts"
+            " (all seeds alike, so no test), and its mean"
+            " delay is 9.0 values, where a missed change counts as 15",
         ),
         (
             {"cusum": ([0.5, 0.6, 0.7, 0.8], 9), "static": (0.25, 15)},  # t = 6.2
-            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts, but it never"
-            " raises an alarm within 15 values of a change; the other is significantly worse",
+            "static has the fewest false alarms of 2 methods, in 25.0 % of bursts (the other is"
+            " significantly worse), but it never raises an alarm within 15 values of a change",
         ),
         (
             {"cusum": (np.nan, 5), "static": (0.25, 9)},
@@ -143,6 +143,15 @@ def test_the_title_says_who_has_the_fewest_false_alarms_at_the_most_outliers(stu
 def test_the_title_is_true_for_ties_and_failed_methods(study, scores, said):
     message = outliers.message(scored(study, {"cusum": (0.5, 3)} | scores))
     assert message == f"10 % outliers, 5 in a row: {said}"
+
+
+def test_methods_beyond_five_are_grey_and_said_to_be(study, monkeypatch):
+    assert " Grey: " not in outliers.caption(study)
+    monkeypatch.setattr(outliers.highlights, "MOST", 1)
+    assert " Grey: static." in outliers.caption(study)
+    drawn = outliers.draw(study).axes[-1].containers
+    colours = {each.lines[0].get_label(): each.lines[0].get_color() for each in drawn}
+    assert colours["static"] == outliers.highlights.GREY != colours["cusum"]
 
 
 def test_the_title_does_not_rank_bounds(study):

@@ -105,7 +105,7 @@ def test_bars_are_intervals_over_seeds(study):
     axes = panels(referral.draw(study), "by entropy")[1]
     around = [shift for (shift,) in predictions.shifts(run("radial"), STREAM)]
     values = np.array([scores.accuracy(shift.learnt) for shift in around])
-    assert panels(referral.draw(study), "by mutual information")[0].get_ylabel() == "AUC, %"
+    assert panels(referral.draw(study), "by mutual information")[0].get_ylabel() == "AUC (%)"
     band = statistics.interval(values, (0.0, 1.0)).times(100)
     (line,) = [one for one in axes.containers if one.get_label() == "radial"]
     first = line[2][0].get_paths()[0].vertices[:, 1]
@@ -152,7 +152,7 @@ def test_of_more_classes_accuracy_and_brier_score_are_drawn():
     )
     figure = referral.draw(referral_stores.study([three], store, ["brier"]))
     told = [axes.get_ylabel() for axes in figure.get_axes()]
-    assert told == ["accuracy, %", "", "Brier score", ""]
+    assert told == ["accuracy (%)", "", "Brier score", ""]
 
 
 def test_a_stream_without_shifts_has_test_rows_alone():

@@ -138,25 +138,21 @@ def test_detection_has_a_column_for_each_value_of_all_axes_but_the_first():
 
 
 @pytest.mark.long
-def test_styles_tell_the_third_axis_apart():
+def test_pairs_have_a_column_for_each_value_of_all_axes_and_no_legend_over_their_title():
     study = regime_stores.results(
         {"rows": [25, 50], "strength": [0.5, 1], "tasks_per_segment": [3, 6]}
     )
     figure = regime_pairs.draw(study)
-    styles = {line.get_linestyle() for line in figure.legends[0].get_lines()}
-    assert {"-", "--"} <= styles
+    assert len(figure.get_axes()) == 8 and not figure.legends
+    assert sorted(texts(figure.get_axes()[3])) == ["VBS, K = 3", "VGS"]
     assert len(regime_map.draw(study).get_axes()) == 4
 
 
-def test_points_seem_to_lie_at_their_level_and_equal_colours_have_dashes(study):
+def test_points_seem_to_lie_at_their_level():
     step, most = _regime_lines.STEP, _regime_lines.SPREAD
     assert figure_style.dodge(1, step / 4.5, most).tolist() == [0.0]
     assert np.ptp(figure_style.dodge(9, step / 4.5, most)) == pytest.approx(0.56 / 4.5)
     assert np.ptp(figure_style.dodge(9, step / 0.5, most)) == pytest.approx(most)
-    alike = dataclasses.replace(study, method_styles=dict.fromkeys(study.learners, ("red", "o")))
-    names = study.learners[:2]
-    assert [*_regime_lines._dashes(alike, names, [()]).values()] == ["-", "--"]
-    assert [*_regime_lines._dashes(alike, names, [("a",), ("b",)]).values()] == ["-", "--"] * 2
 
 
 def test_a_panel_without_a_number_says_so(study):

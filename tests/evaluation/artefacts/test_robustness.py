@@ -102,6 +102,20 @@ def test_each_stream_has_a_title_and_one_legend_is_for_all():
     assert [len(block.subfigs[0].legends) for block in drawn.subfigs] == [1, 0]
 
 
+def test_fractions_are_percent_and_no_panel_is_alone_in_its_row():
+    results = study()
+    cube = results.cube.assign_coords(metric=["accuracy"])
+    points = [{f"mfvi.s{number}": at % 2 for number in range(6)} for at in range(8)]
+    shares = dataclasses.replace(
+        results, scores={**results.scores, "scores": cube}, configurations=points
+    )
+    first, second, *_ = robustness.draw(shares).get_axes()
+    assert (first.get_xlabel(), second.get_ylabel()) == ("accuracy (%)", "accuracy (%)")
+    assert first.get_lines()[0].get_xdata().max() > 1
+    assert " % with " in robustness.message(shares, "toy-step")
+    assert second.get_gridspec().ncols == 4
+
+
 def test_tick_labels_have_two_digits_of_fractions():
     texts = [robustness._text(value) for value in (0.002476, 0.6931, 0.98, 1e-05, 256, 1.0, "sgd")]
     assert texts == ["0.0025", "0.69", "0.98", "1e-05", "256", "1", "sgd"]

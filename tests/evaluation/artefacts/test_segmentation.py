@@ -116,7 +116,7 @@ def test_an_event_is_a_line_with_its_words(nile, runs):
     assert [text.get_text() for text in top.texts if "dam" in text.get_text()] == [" the dam opens"]
 
 
-def test_the_posterior_of_several_models_is_stacked_to_one(nile, runs):
+def test_the_posterior_of_several_models_is_stacked_to_100_percent(nile, runs):
     run = runs["standard"].copy(deep=True)
     shape = run["info_model"].shape
     run["info_model"][:] = np.arange(shape[-1]) % 2
@@ -126,8 +126,8 @@ def test_the_posterior_of_several_models_is_stacked_to_one(nile, runs):
     weight = np.exp(run["info_log_weight"].values[0])
     _, upper = panels[2].collections
     heights = upper.get_paths()[0].vertices[:, 1]
-    assert heights.max() == pytest.approx(1) and weight[:, 1::2].sum(axis=1).max() > 0
-    assert min(heights) == pytest.approx(weight[:, ::2].sum(axis=1).min())
+    assert heights.max() == pytest.approx(100) and weight[:, 1::2].sum(axis=1).max() > 0
+    assert min(heights) == pytest.approx(100 * weight[:, ::2].sum(axis=1).min())
 
 
 def vertical(panel, style):
@@ -237,7 +237,7 @@ def heights(band, years):
     return np.array([np.ptp(ys) for ys in at])
 
 
-def test_shares_of_the_models_are_their_weights_and_sum_to_one_at_each_step(nile, runs):
+def test_shares_of_the_models_are_their_weights_and_sum_to_100_at_each_step(nile, runs):
     run = runs["standard"].copy(deep=True)
     model = np.random.default_rng(0).integers(0, 3, run["info_model"].shape)
     run["info_model"][:] = model
@@ -247,8 +247,8 @@ def test_shares_of_the_models_are_their_weights_and_sum_to_one_at_each_step(nile
     weight, years = np.exp(run["info_log_weight"].values[0]), 1871 + np.arange(100)
     drawn = np.stack([heights(band, years) for band in panel.collections])
     expected = np.stack([np.where(model[0] == m, weight, 0).sum(axis=1) for m in range(3)])
-    np.testing.assert_allclose(drawn, expected, atol=1e-9)
-    np.testing.assert_allclose(drawn.sum(axis=0), 1)
+    np.testing.assert_allclose(drawn, 100 * expected, atol=1e-7)
+    np.testing.assert_allclose(drawn.sum(axis=0), 100)
     assert [text.get_text() for text in panel.get_legend().get_texts()] == names
 
 

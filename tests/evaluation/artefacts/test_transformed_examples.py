@@ -42,7 +42,8 @@ def test_labels_say_tasks_scale_rotation_and_shift():
     lines = second.replace("\N{MINUS SIGN}", "-").split("\n")
     assert lines[0] == "tasks 3 to 5"
     numbers = [float(line.split()[1].rstrip("°")) for line in lines[1:]]
-    assert np.allclose(numbers, [scale, rotation, shift], atol=[0.005, 0.5, 0.005])
+    assert lines[3].endswith(" %"), "as in the title"
+    assert np.allclose(numbers, [scale, rotation, 100 * shift], atol=[0.005, 0.5, 0.5])
 
 
 def test_the_title_says_how_strong_the_maps_are():

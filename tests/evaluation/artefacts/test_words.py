@@ -66,7 +66,7 @@ def test_the_title_names_the_word_that_moves_farthest():
     assert drawn.get_suptitle() == said
     assert word_trajectories.caption(study()).startswith(f"{said}. ")
     first = next(axes for axes in drawn.get_axes() if axes.get_title("left"))
-    assert f" of 6 words {first.get_title('left')} moves farthest, in " in said
+    assert f' of 6 words "{first.get_title("left")}" moves farthest, in ' in said
 
 
 def test_ticks_are_periods_and_columns_have_headings():
@@ -247,7 +247,7 @@ def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
     made = Beams.__new__(Beams)
     assert rate_distortion._curves(made, "any") == {
         "NEAR": ["near", "far"],
-        "VBS, bayes weights": ["bayes"],
+        "VBS, Bayes weights": ["bayes"],
         "TEMPERED": ["tempered"],
         "VCL": ["vcl"],
     }

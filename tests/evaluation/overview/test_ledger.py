@@ -100,14 +100,15 @@ def test_the_figure_counts_each_claim_once(known, tables) -> None:
         "reproduced": 0, "contradicted": 1, "unresolved": 0, "mixed": 1, "not at this budget": 0,
         "budget unknown": 0, "not run": 2,
     }  # fmt: skip
-    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
+    (below,) = drawn.subfigs  # so that the legend is not drawn over the title
+    labels = [text.get_text() for text in below.legends[0].get_texts()]
     assert labels == [f"{name}: {number}" for name, number in expected.items()]
     (axes,) = drawn.get_axes()
     papers = [label.get_text() for label in axes.get_yticklabels()]
     assert papers == ["Knoblauch et al. (2018)  (3)", "Li et al. (2021)  (1)"]
     assert [text.get_text() for text in axes.texts if text.get_text()] == ["1", "1", "1", "1"]
     title = "2 of 4 claims could be judged: 0 are reproduced, 1 contradicted"
-    assert axes.get_title(loc="left") == title
+    assert drawn.get_suptitle() == title
     ends = [box.get_x() + box.get_width() for box in axes.patches]
     assert max(ends[::2]) == 3 and max(ends[1::2]) == 1
 

@@ -18,10 +18,12 @@ ROW = {
 def test_an_interval_stands_beside_what_decides() -> None:
     value = {"scores": "MFVI 3.278; Radial 3.095", "measured": "mfvi", "metric": "rmse"}
     value |= {"ours": 3.2784, "low": 2.86, "high": 3.76}
+    small = {"scores": "A 0.08; B 4.2e-05", "measured": "A - B", "metric": "rmse"}
+    small |= {"ours": 0.00107, "low": 1.34e-05, "high": 0.00212}
     share = {"scores": "A 0.6", "measured": "a", "ours": 0.825, "low": 0.7, "high": 0.9}
     large = {"ours": 1482.1, "low": 619.0, "high": 2340.4, "metric": "rmse"}
     of_three = {"scores": "A 0.9; B 0.8; C 0.7"}
-    rows = [ROW, ROW | value, ROW | share, ROW | large, ROW | of_three]
+    rows = [ROW, ROW | value, ROW | share, ROW | large, ROW | of_three, ROW | small]
     table = pd.DataFrame(
         [row | {"verdict": "reproduced", "claim": i} for i, row in enumerate(rows)]
     )
@@ -32,6 +34,7 @@ def test_an_interval_stands_beside_what_decides() -> None:
         ("A: 0.6", "share 0.825 [0.7, 0.9]"),
         ("A: 0.9; B: 0.8", "difference 1,482 [619, 2,340]"),
         ("A: 0.9; B: 0.8; C: 0.7", "A - B: 0.1 [0.05, 0.15]"),
+        ("A: 0.08; B: 0.000042", "difference 0.00107 [0.0000134, 0.00212]"),
     ]
 
 

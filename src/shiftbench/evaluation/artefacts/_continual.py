@@ -8,7 +8,7 @@ scratch. For these the artefacts show the score of each task right after it was 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,9 @@ FROM_SCRATCH = "acc_from_scratch"
 """Name in paper_numbers.yaml of the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
 """Number of small panels side by side, at most."""
+TITLE, SMALLEST, LETTERS = 8.5, 7.0, 96
+"""Largest and smallest size of panels' titles, and the letters of the largest that fit beside each
+other over all panels of a row, each beside a number."""
 
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
 """Style of published numbers."""
@@ -213,15 +216,28 @@ def scale(
     set_ticks(marks, [f"{tick:g}" for tick in marks])
 
 
-def rows(number: int) -> int:
-    """Return the number of rows that a number of panels needs, with at most `COLUMNS` in each."""
-    return math.ceil(number / COLUMNS)
+def rows(number: int, most: int = COLUMNS) -> int:
+    """Return the number of rows that a number of panels needs, with at most `most` in each."""
+    return math.ceil(number / most)
 
 
-def panels(block: SubFigure, number: int) -> list[Axes]:
+def most_columns(titles: Iterable[str]) -> int:
+    """Return how many panels with these titles beside a number fit side by side, at most."""
+    longest = max(map(len, titles), default=1)
+    return max(1, min(COLUMNS, int(LETTERS * TITLE / SMALLEST / longest)))
+
+
+def title_size(panels: Sequence[Axes], titles: Sequence[str]) -> float:
+    """Return the size at which the longest title of panels fits beside a number, for all alike."""
+    columns = panels[0].get_gridspec().ncols
+    return TITLE * min(1.0, LETTERS / columns / max(map(len, titles)))
+
+
+def panels(block: SubFigure, number: int, most: int = COLUMNS) -> list[Axes]:
     """Return a number of small panels on common axes, in rows of nearly equal length."""
-    columns = math.ceil(number / rows(number))
-    grid = block.subplots(rows(number), columns, sharex=True, sharey=True, squeeze=False).ravel()
+    lines = rows(number, most)
+    columns = math.ceil(number / lines)
+    grid = block.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in grid[number:]:
         axes.remove()
     for axes in grid[max(0, number - columns) : number]:

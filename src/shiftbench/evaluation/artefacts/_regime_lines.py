@@ -1,19 +1,17 @@
 """Lines over the first axis of a study, with a panel for each value of the second, in rows.
 
-Colour and marker show the method, and the line style the values of the other axes. Without other
-axes, the names of methods are at the ends of lines. A panel in which nothing varies is replaced by
-a sentence.
+Few methods have a colour, with their names at the ends of lines, and all others are grey. A panel
+in which nothing varies is replaced by a sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from shiftbench.config import components
 from shiftbench.evaluation import figure_style, highlights
@@ -60,31 +58,48 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     return PanelRow(title, unit, {name: line(name) for name in scored}, within=within)
 
 
-def draw(study: StudyResults, grid: Grid, rows: Sequence[PanelRow], caption: str) -> Figure:
-    """Draw the figure of these rows."""
-    figure = figure_style.figure(HEIGHT * len(rows) + 0.4, caption, study.basis())
+def draw(
+    study: StudyResults,
+    grid: Grid,
+    rows: Sequence[PanelRow],
+    message: str,
+    foot: str,
+    coloured: Sequence[str],
+) -> Figure:
+    """Draw the figure of these rows below their message. coloured: methods that are not grey."""
+    figure = figure_style.figure(HEIGHT * len(rows) + 0.4, foot, study.basis())
+    figure_style.set_message(figure, message)
     columns = grid.values(1)
     letters = iter(figure_style.panel_letters(len(rows) * len(columns)))
     panels = figure.subplots(len(rows), len(columns), squeeze=False, sharey="row")
     for row, line in zip(rows, panels, strict=True):
         for axes, value in zip(line, columns, strict=True):
             where = f"{grid.title(1)} {value}".strip() if len(grid.axes) > 1 else ""
-            figure_style.set_title(axes, next(letters), where)
-            _draw_panel(axes, study, grid, row, value)
-        _label(line, study, row, named=len(grid.blocks()) == 1)
-    if len(grid.blocks()) > 1:
-        _legend(figure, study, grid, rows)
+            if where:  # a letter alone would say nothing
+                figure_style.set_title(axes, next(letters), where)
+            _draw_panel(axes, study, grid, row, value, coloured)
+        _label(line, study, row, coloured)
     return figure
 
 
-def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, value: str) -> None:
-    columns, blocks = grid.values(0), grid.blocks()
+def grey(study: StudyResults, names: Iterable[str], coloured: Sequence[str]) -> str:
+    """Return the sentence for captions on the methods whose lines are grey; empty without any."""
+    others = [study.label(name) for name in names if name not in coloured]
+    return f" Grey: {'; '.join(others)}." if others else ""
+
+
+def _draw_panel(
+    axes: Axes,
+    study: StudyResults,
+    grid: Grid,
+    row: PanelRow,
+    value: str,
+    coloured: Sequence[str],
+) -> None:
+    columns = grid.values(0)
     lines = {
-        (name, block): figure_style.as_band(
-            row.lines[name](grid.stream(column, value, block)) for column in columns
-        )
-        for name in row.lines
-        for block in blocks
+        name: figure_style.as_band(of(grid.stream(column, value, ())) for column in columns)
+        for name, of in row.lines.items()
     }
     axes.set_xticks(range(len(columns)), columns)
     axes.set_xlim(-SPREAD, len(columns) - 1 + SPREAD)
@@ -102,35 +117,19 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
     shifts = figure_style.dodge(len(lines), STEP / level, SPREAD)
     if row.zero:
         axes.axhline(0, color=figure_style.MUTED, lw=0.8)
-    dashes = _dashes(study, list(row.lines), blocks)
-    for shift, ((name, block), band) in zip(shifts, lines.items(), strict=True):
+    for shift, (name, band) in zip(shifts, lines.items(), strict=True):
+        style = highlights.style(study, name, coloured)
         drawn = axes.errorbar(
             np.arange(len(columns)) + shift,
             band.mean,
             np.nan_to_num(figure_style.error_bars(band)),
             lw=1.3,
             ms=4.5,
-            ls=dashes[name, block],
             elinewidth=0.9,
             capsize=1.5,
-            **figure_style.method_style(study, name),
+            **style | {"marker": style["marker"] or "."},
         )
         drawn.lines[0].set_label(name)
-
-
-def _dashes(
-    study: StudyResults, names: Sequence[str], blocks: Sequence[tuple[str, ...]]
-) -> dict[tuple[str, tuple[str, ...]], str]:
-    """Return the style of each line: of its block or, of a single block, of lines of one colour."""
-    styles: dict[tuple[str, tuple[str, ...]], str] = {}
-    colours: list[object] = []
-    for name in names:
-        colour = figure_style.method_style(study, name)["color"]
-        for number, block in enumerate(blocks):
-            place = number if len(blocks) > 1 else colours.count(colour)
-            styles[name, block] = highlights.DASHES[place % len(highlights.DASHES)]
-        colours.append(colour)
-    return styles
 
 
 def _constant(means: Sequence[np.ndarray]) -> float | None:
@@ -139,30 +138,17 @@ def _constant(means: Sequence[np.ndarray]) -> float | None:
     return float(finite[0]) if len(finite) > 2 and np.ptp(finite) == 0 else None
 
 
-def _label(panels: Sequence[Axes], study: StudyResults, row: PanelRow, named: bool) -> None:
-    """Label the axis of a row of panels and, if `named`, the ends of its last lines."""
+def _label(
+    panels: Sequence[Axes], study: StudyResults, row: PanelRow, coloured: Sequence[str]
+) -> None:
+    """Label the axis of a row of panels, and the ends of its last coloured lines."""
     panels[0].set_ylabel(f"{row.title}\n({row.unit})")
     drawn = [axes for axes in panels if axes.containers]
-    if not drawn or not named:
+    if not drawn:
         return
-    ends, lines = {}, drawn[-1].get_lines()
-    for line in (each for each in lines if each.get_label() in row.lines):
+    ends = {}
+    for line in (each for each in drawn[-1].get_lines() if each.get_label() in row.lines):
         x, y = (np.asarray(each, float) for each in line.get_data())
         if (known := ~np.isnan(y)).any():
-            name = study.label(str(line.get_label()))
-            ends[name] = (x[known][-1], y[known][-1], line.get_color())
-    highlights.name_ends(drawn[-1], ends, GAP)
-
-
-def _legend(figure: Figure, study: StudyResults, grid: Grid, rows: Sequence[PanelRow]) -> None:
-    names = dict.fromkeys(name for row in rows for name in row.lines)
-    handles = [
-        Line2D([], [], ls="", label=study.label(name), **figure_style.method_style(study, name))
-        for name in names
-    ]
-    blocks = grid.blocks()
-    for number, block in enumerate(blocks if len(blocks) > 1 else ()):
-        style = highlights.DASHES[number % len(highlights.DASHES)]
-        label = grid.describe(block)
-        handles.append(Line2D([], [], ls=style, color=figure_style.INK, label=label))
-    figure_style.figure_legend(figure, handles)
+            ends[str(line.get_label())] = (x[known][-1], y[known][-1])
+    highlights.name_ends(drawn[-1], highlights.ends(study, ends, coloured), GAP)

@@ -54,6 +54,22 @@ def grid(study: StudyResults, artefact: str) -> Grid:
     return Grid(list(first), streams)
 
 
+def flat(grid: Grid) -> Grid:
+    """Return a grid of two axes: the first, and all others in words, a column each."""
+    if len(grid.axes) < 3:
+        return grid
+    # The last axis first, as the letter of the panel leaves the first line less room.
+    others = range(len(grid.axes) - 1, 0, -1)
+    columns = {
+        cell: ",\n".join(f"{grid.title(axis)} {cell[axis]}" for axis in others)
+        for cell in grid.streams
+    }
+    streams: dict[tuple[str, ...], str] = {
+        (cell[0], columns[cell]): stream for cell, stream in grid.streams.items()
+    }
+    return Grid([grid.axes[0], ""], streams)
+
+
 def cells(study: StudyResults, metric: str) -> dict[str, StreamRanking]:
     """Return the ranking on each stream of a study."""
     return {

@@ -72,8 +72,9 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     for axes, name, values in zip(panels, study.learners, means, strict=True):
         image = _draw_map(axes, values, norm)
         axes.set_title(study.label(name), size=7.5)
+        if axes.get_subplotspec().is_first_col():  # maps may stand far from the edge
+            axes.set_ylabel("after task")
     block.supxlabel("judged on task", size=9)
-    block.supylabel("after task", size=9)
     scale = block.colorbar(image, ax=panels, shrink=0.8, pad=0.01, aspect=30)
     if not linear:
         ticks = _continual.ticks(low, high, space=0.15 / _continual.rows(len(panels)))

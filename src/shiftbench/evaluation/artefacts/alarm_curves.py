@@ -32,7 +32,7 @@ MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True
 SIZES = {blind_detectors.CLOCK: 11.0, blind_detectors.HALVES: 5.0}
 """Sizes of markers that coincide where streams have two segments: both remain visible."""
 FULL = 0.9
-"""Share of `MOST` below which lines are named: all end at an alarm for each task."""
+"""Share of the most false alarms below which lines are named: all end at an alarm for each task."""
 METRICS = ("false_alarm_rate", "restricted_delay")
 
 
@@ -130,13 +130,15 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
     window = alarms.horizon(store).window
     axes.axhline(window, color=figure_style.MUTED, lw=0.8, ls=":")
     coloured, ends = _coloured(study), {}
+    lines = {name: _frontier(curve) for name, curve in _curves(study)[stream].items()}
+    last = max((rate[:-1].max() for rate, _ in lines.values() if len(rate) > 1), default=MOST)
     for name, run in _detectors.runs(study, stream).items():
         style = highlights.style(study, name, coloured)
-        rate, delay = _frontier(_curves(study)[stream][name])
+        rate, delay = lines[name]
         line = {key: style[key] for key in ("color", "ls", "zorder")}
         axes.plot(rate, delay, **line, drawstyle="steps-post", lw=1.5)
         if name in coloured:
-            ends[name] = (MOST, delay[rate < FULL * MOST][-1])
+            ends[name] = (last, delay[rate < FULL * last][-1])
             _draw_point(axes, study, stream, run, ms=6, **style | {"ls": ""})
     for name, run in _detectors.blind(study, stream).items():
         style = {"color": figure_style.MUTED, "marker": MARKERS[name], "mfc": "white"}
@@ -184,6 +186,8 @@ def _draw_point(
     )
     ends = np.array([[rate.low], [rate.high]])
     bars = np.nan_to_num(np.abs(_shown(ends) - _shown(rate.mean)))
+    window = alarms.horizon(study.streams[stream]).window  # no delay is longer
+    delay = delay._replace(high=np.clip(delay.high, delay.mean, max(window, delay.mean)))
     axes.errorbar(
         _shown(rate.mean), delay.mean, np.nan_to_num(figure_style.error_bars(delay)), bars,
         elinewidth=0.9, capsize=1.5, clip_on=False, **style,

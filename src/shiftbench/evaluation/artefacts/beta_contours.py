@@ -79,7 +79,7 @@ def message(study: StudyResults) -> str:
     mean, sd = (max(values) for values in zip(*found, strict=True))
     return (
         "The fitted normal-inverse-gamma differs from draws of the exact posterior by at most"
-        f" {mean:.2f} sd in means and {100 * sd:.1f} % in sds"
+        f" {mean:.2f} standard deviations in means and {100 * sd:.1f} % in standard deviations"
     )
 
 
@@ -92,9 +92,10 @@ def _foot(study: StudyResults) -> str:
     shares = ", ".join(f"{100 * share:.0f}" for share in SHARES)
     return (
         f"Contours hold {shares} % of the posterior of two parameters, the others integrated out; "
-        f"beta_p = {beta:g}. Solid: {runs[0]['info_draws'].shape[-2]:,} draws of the exact beta "
-        "posterior by Hamiltonian Monte Carlo, smoothed. Dashed: the normal-inverse-gamma with "
-        "the largest ELBO, exact. At the right: largest differences of their marginal means and "
+        f"beta of the parameters {beta:g}. Solid: {runs[0]['info_draws'].shape[-2]:,} draws of the "
+        "exact beta posterior by Hamiltonian Monte Carlo, smoothed. Dashed: the "
+        "normal-inverse-gamma with the largest ELBO, exact. At the right: largest "
+        "differences of their marginal means and "
         f"standard deviations. Worst R-hat {worst:.3f}, at least {100 * least:.0f} % of the "
         f"proposals accepted. First seed. {study.basis()}"
     )
@@ -206,4 +207,4 @@ def _differences(draws: np.ndarray, fit: Approximation) -> tuple[float, float]:
 
 
 def _words(mean: float, sd: float) -> str:
-    return f"means within {mean:.2f} sd, sds within {100 * sd:.1f} %"
+    return f"means within {mean:.2f} standard deviations, these within {100 * sd:.1f} %"

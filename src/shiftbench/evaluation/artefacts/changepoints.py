@@ -16,6 +16,7 @@ from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _change_lines, _series
@@ -44,19 +45,31 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Count the changes, describe the lines, the number of runs and the reductions."""
+    learners = _change_lines.deciding(study, "changepoints")
+    if len(study.streams) > FEW:
+        return f"{message(study, learners)}. {_foot(study, 'Ticks at the top')}"
+    counts = (_change_lines.counts(study, stream, learners) for stream in study.streams)
+    return f"{'. '.join(counts)}. {_foot(study, 'Marks below')}"
+
+
+def message(study: StudyResults, learners: list[str]) -> str:
+    """Say how many changes each learner infers on all series together."""
+    inferred = {
+        name: sum(len(_change_lines.found(study, stream, name)[0]) for stream in study.streams)
+        for name in learners
+    }
+    order = sorted(inferred, key=lambda name: -inferred[name])
+    said = listed(f"{inferred[name]:,} with {study.label(name)}" for name in order)
+    return f"Changes inferred in {len(study.streams)} series: {said}"
+
+
+def _foot(study: StudyResults, where: str) -> str:
+    """Return what is written below the figure. where: the changes of learners are drawn."""
     known = any(_change_lines.known(store).any() for store in study.streams.values())
     grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
-    if len(study.streams) > FEW:
-        counts, where = "", "Ticks at the top"
-    else:
-        learners = _change_lines.deciding(study, "changepoints")
-        counts = "".join(
-            f"{_change_lines.counts(study, stream, learners)}. " for stream in study.streams
-        )
-        where = "Marks below"
     return (
-        f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
+        f"{grey * known}{where}: changes of the most probable segmentation, read backwards"
         f" from the end. First realisation, first seed.{_hidden_note(study)} {study.basis()}"
     )
 
@@ -77,7 +90,7 @@ def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
     """Draw a block per series: its values above a line of changes for each learner."""
     heights = [TALL, LINE * (len(learners) + 0.5)]
     height = (sum(heights) + 0.6) * len(study.streams)
-    figure = figure_style.figure(height, caption(study), study.basis())
+    figure = figure_style.figure(height, _foot(study, "Marks below"), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_values(top, study, stream, learners)
@@ -88,13 +101,15 @@ def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
 def _draw_many(study: StudyResults, learners: list[str]) -> Figure:
     """Draw a small panel per series."""
     rows = math.ceil(len(study.streams) / COLUMNS)
-    figure = figure_style.figure(HEIGHT * rows + 0.5, caption(study), study.basis())
-    panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    height = HEIGHT * rows + 0.5 + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study, "Ticks at the top"), study.basis())
+    below = figure_style.below_message(figure, message(study, learners))
+    panels = below.subplots(rows, COLUMNS, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
         _draw_small(panel, study, stream, learners)
     for panel in panels[len(study.streams) :]:
         panel.set_axis_off()
-    figure_style.shared_legend(figure, panels[0])
+    figure_style.shared_legend(below, panels[0])
     return figure
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shiftbench.config import components, provenance
+from shiftbench.config import components, metric_words, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _best
@@ -137,10 +137,11 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     metric = study_ranking.leading_metric(study, NAME)
     return (
-        f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with its own"
-        " settings, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
-        f" paired by seed. Right is better. Bars: {statistics.described(metric)} of the difference;"
-        f" hollow: the interval holds 0. {study.basis()}"
+        f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the same"
+        " learner, with its own settings, inside a combinator (a beam, run lengths, a reset), minus"
+        " the learner alone, paired by seed. Right is better. Bars:"
+        f" {statistics.described(metric)} of the difference; hollow: the interval holds 0."
+        f" {study.basis()}"
     )
 
 
@@ -203,17 +204,27 @@ def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) 
     axes.axvline(0, color="black", lw=1)
     for place, line in enumerate(lines):
         if line.outer is None:
-            mean = statistics.interval(study.score(stream, line.alone, metric)).mean
-            text = f"{units.text(metric, mean)}{' %' if percent else ''}"
-            number = axes.text(0.01, place, text, va="center", size=8, weight="bold")
-            number.set_transform(axes.get_yaxis_transform())
-            number.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # hides line 0
             axes.axhline(place - 0.5, color="0.9", lw=0.8)
             continue
         of, style = gain(study, stream, line), figure_style.method_style(study, line.outer)
         fill = "white" if of.low <= 0 <= of.high else style["color"]
         bars = figure_style.error_bars(of)
         axes.errorbar(of.mean, place, xerr=bars, **style, mfc=fill, ms=5, capsize=2)
+    for place, line in enumerate(lines):
+        if line.outer is None:
+            _write_mean(axes, study, stream, line.alone, place)
     sign = "" if ranking.higher_is_better(metric) else ", sign reversed"
     unit = "percentage points" if percent else components.metric(metric).unit
-    axes.set_xlabel(f"gain in {metric.replace('_', ' ')}{sign}{f' ({unit})' if unit else ''}")
+    words = metric_words.words(metric)
+    axes.set_xlabel(f"gain in {words}{sign}{f' ({unit})' if unit else ''}")
+
+
+def _write_mean(axes: Axes, study: StudyResults, stream: str, learner: str, place: float) -> None:
+    """Write the mean of a learner alone into its row, on the wider side of the line at 0."""
+    metric = study_ranking.leading_metric(study, NAME)
+    mean = statistics.interval(study.score(stream, learner, metric)).mean
+    text = f"{units.text(metric, mean)}{' %' if units.factor(metric) == 100 else ''}"
+    low, high = axes.get_xlim()
+    x, side = (0.99, "right") if low + high > 0 else (0.01, "left")
+    number = axes.text(x, place, text, va="center", ha=side, size=8, weight="bold")
+    number.set_transform(axes.get_yaxis_transform())

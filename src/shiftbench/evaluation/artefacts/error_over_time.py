@@ -17,7 +17,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from shiftbench.config import components
+from shiftbench.config import components, metric_words
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _detectors, _figure_parts, _series
@@ -60,7 +60,7 @@ def message(study: StudyResults, stream: str) -> str:
     means = _best.ranked(study, means)
     start = f"{stream}: over {study.streams[stream].sizes['task']:,} tasks"
     order = _order(metric, means)
-    name, sign = _words(metric), " %" if units.factor(metric) == 100 else ""
+    name, sign = metric_words.words(metric), " %" if units.factor(metric) == 100 else ""
     if not order:
         return f"{start}, no method has a {name}"
     best, worst = order[0], order[-1]
@@ -83,10 +83,6 @@ def _lower_is_better(metric: str) -> bool:
     return components.metric(metric).better == "lower"
 
 
-def _words(metric: str) -> str:
-    return metric.replace("_", " ")
-
-
 def _order(metric: str, means: Mapping[str, float]) -> list[str]:
     """Return the names by their means, best first, without those that failed."""
     sign = -1 if _lower_is_better(metric) else 1
@@ -106,9 +102,10 @@ def _foot(study: StudyResults) -> str:
     ]
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
-        f"{_words(metric).capitalize()} of each task {moment}, mean over seeds; dashed where a line"
-        f" lies on another or has its colour{others}. b: windows of {_tasks(lengths)}. c: places of"
-        f" shifts in the most probable history, read at the end{dotted}."
+        f"{metric_words.words(metric).capitalize()} of each task {moment}, mean over seeds; dashed"
+        f" where a line lies on another or has its colour{others}. b: windows of"
+        f" {_tasks(lengths)}. c: places of shifts in the most probable history, read at the"
+        f" end{dotted}."
     )
 
 
@@ -188,7 +185,8 @@ def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Pane
     metric, width = _metric(study)[0], _width(tasks)
     declared = units.unit(metric, {stream: study.streams[stream]})
     unit = "%" if units.factor(metric) == 100 else declared
-    label = _words(metric) if unit in _words(metric).split() else f"{_words(metric)}\n({unit})"
+    name = metric_words.words(metric)
+    label = name if unit in name.split() else f"{name}\n({unit})"
     # Without the first few tasks, whose noise would set the scale.
     t = np.unique(np.linspace(min(tasks, width), tasks, POINTS).astype(int))
     so_far = {name: mean.cumsum()[t - 1] / t for name, mean in means.items()}

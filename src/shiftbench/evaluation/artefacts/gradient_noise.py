@@ -14,8 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _best
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -34,7 +36,9 @@ THRESHOLD = 0.3
 def draw(study: StudyResults) -> Figure:
     """Draw two panels per stream. Raises UserError without a run that measures gradients."""
     runs = _runs(study)
-    figure = figure_style.figure(3.4 * len(runs), caption(study), study.basis(list(runs)))
+    height = 3.4 * len(runs) + figure_style.MESSAGE
+    figure = figure_style.figure(height, _foot(study), study.basis(list(runs)))
+    figure_style.set_message(figure, message(study))
     rows = figure.subplots(len(runs), 2, squeeze=False)
     letters = figure_style.panel_letters(rows.size)
     for number, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
@@ -58,7 +62,34 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the spread, the draws and the reductions."""
+    """Say how much the noise grows, describe the spread, the draws and the reductions."""
+    return f"{message(study)}. {_foot(study)}"
+
+
+def message(study: StudyResults) -> str:
+    """Say by which factor the noise grows with the widest weights, on each stream."""
+    return ". ".join(_growth(study, stream, of) for stream, of in _runs(study).items())
+
+
+def _growth(study: StudyResults, stream: str, runs: dict[str, xr.Dataset]) -> str:
+    """Return the sentence on a stream. runs: by learner."""
+    factors, ends = {}, set()
+    for name, run in runs.items():
+        sds, band = _curve(run, "gradient_sd")[:2]
+        factors[name] = band.mean[-1] / band.mean[0]
+        ends.add((sds[0], sds[-1]))
+    order = sorted(factors, key=lambda name: -factors[name])
+    rounded = {name: _best.number(float(f"{factors[name]:.2g}")) for name in order}
+    grown = listed(f"{rounded[name]} with {study.label(name)}" for name in order)
+    widths = " or ".join(f"{low:g} to {high:g}" for low, high in sorted(ends))
+    return (
+        f"{stream}: as the weights' standard deviation grows from {widths}, that of the gradient"
+        f" grows by a factor of {grown}"
+    )
+
+
+def _foot(study: StudyResults) -> str:
+    """Return what is written below the figure."""
     runs = _runs(study)
     settings = [_settings(run) for of_stream in runs.values() for run in of_stream.values()]
     layers = sorted({each["layer"] or "all layers" for each in settings})
@@ -87,13 +118,18 @@ def _settings(run: xr.Dataset) -> dict[str, Any]:
 
 def _draw_curve(panel: Axes, run: xr.Dataset, field: str, style: dict[str, Any]) -> None:
     """Draw the mean over tasks and seeds, with its spread, against the sd of the weights."""
+    sds, band, values = _curve(run, field)
+    panel.plot(sds, band.mean, ms=4, **style)
+    figure_style.draw_spread(panel, sds, values, band, style["color"], 0.25)
+
+
+def _curve(run: xr.Dataset, field: str) -> tuple[np.ndarray, statistics.Band, np.ndarray]:
+    """Return standard deviations of weights, rising, with the mean over tasks: band and seeds."""
     values = run[f"info_{field}"].transpose("seed", "task", "hypothesis").mean("task").values
-    band = statistics.band(values, POSITIVE)
     sds = np.array(_settings(run)["sds"])
     order = np.argsort(sds)
-    panel.plot(sds[order], band.mean[order], ms=4, **style)
-    sorted_band = statistics.Band(*(values[order] for values in band))
-    figure_style.draw_spread(panel, sds[order], values[:, order], sorted_band, style["color"], 0.25)
+    band = statistics.band(values, POSITIVE)
+    return sds[order], statistics.Band(*(each[order] for each in band)), values[:, order]
 
 
 def _add_legends(panels: np.ndarray) -> None:

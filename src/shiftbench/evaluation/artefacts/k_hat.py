@@ -157,7 +157,7 @@ def _curve(run: xr.Dataset, field: str) -> _Curve:
 
 def _draw_panel(panel: Axes, curves: Mapping[str, _Curve]) -> None:
     """Draw a line per dimension, shifted so that bars of other lines remain visible."""
-    panel.set(xscale="log", xlabel="beta_p")
+    panel.set(xscale="log", xlabel="beta of the parameters")
     forgotten = []
     for line, (name, (betas, low, middle, high, shown)) in enumerate(curves.items()):
         x, colour = betas * 1.04 ** (line - 1.5), figure_style.PALETTE[line]

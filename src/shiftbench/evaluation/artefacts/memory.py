@@ -80,10 +80,27 @@ def _foot(study: StudyResults) -> str:
     return (
         "Average accuracy over all tasks against the rows of all tasks together that a method"
         f" keeps, {moments}; vertical: logarithm of the error. Mean over seeds, bars:"
-        f" {statistics.described('acc')}. Dashed: methods without such a memory; dotted: bounds,"
-        f" which see more rows; in colour: the {highlights.MOST} with the largest accuracy of"
-        f" those with their largest memory; grey: the others. {study.basis()}"
+        f" {statistics.described('acc')}. {_styles(study)}{study.basis()}"
     )
+
+
+def _styles(study: StudyResults) -> str:
+    """Return the sentence on the styles of lines that are drawn, with a space; may be empty."""
+    of_streams = [list(lines(study, stream).values()) for stream in study.streams]
+    every = [line for of_stream in of_streams for line in of_stream]
+    many = max(sum(line.ranked for line in each) for each in of_streams) > highlights.MOST
+    said = []
+    if any(line.is_level and line.ranked for line in every):
+        said.append("dashed: methods without such a memory")
+    if any(line.is_level and not line.ranked for line in every):
+        said.append("dotted: bounds, which see more rows")
+    if many:
+        said.append(
+            f"in colour: the {highlights.MOST} with the largest accuracy of those with their"
+            " largest memory; grey: the others"
+        )
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}. " if text else ""
 
 
 def panels(study: StudyResults) -> dict[str, str]:

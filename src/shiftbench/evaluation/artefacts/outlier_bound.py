@@ -53,8 +53,9 @@ def caption(study: StudyResults) -> str:
 def message() -> str:
     """Say from which determinant on the bound holds for the example of the paper."""
     return (
-        f"With d = {D}, h = 1/{round(1 / HAZARD)} and beta_rlm = {BETA:g}, no single outlier can "
-        f"force a changepoint where |V| is above {_smallest():.1e} ({STATED:.3g} in the paper)"
+        f"With d = {D}, h = 1/{round(1 / HAZARD)} and beta {BETA:g} of run lengths, no single"
+        f" outlier can force a changepoint where |V| is above {_smallest():.1e}"
+        f" ({STATED:.3g} in the paper)"
     )
 
 
@@ -69,7 +70,7 @@ def _foot(study: StudyResults) -> str:
         f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
         "The bound is our own sufficient condition, for any observation, regressors and run "
         f"length; dotted in a: {STATED:.3g}, from where on "
-        f"{bibliography.short('knoblauch2018robust')} state theirs (Fig. 1B, beta_rlm = {BETA:g}); "
+        f"{bibliography.short('knoblauch2018robust')} state theirs (Fig. 1B, beta = {BETA:g}); "
         f"ours holds there from {_smallest():.1e} on. b, c: above a line (shaded: d = {D}, h = "
         f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
         "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "
@@ -87,7 +88,7 @@ def _draw_odds(panel: Axes) -> None:
     panel.set(xscale="log", ylim=(-8, 5.5), xlabel="|V|", ylabel="lower bound on the log odds")
     panel.set_xticks([1e-12, 1e-8, 1e-4, 1.0, 1e4])
     panel.text(1e4, 0.15, "no outlier forces a changepoint", size=7.5, ha="right")
-    panel.legend(title="beta_rlm", loc="lower right", ncols=2)
+    panel.legend(title="beta of run lengths", loc="lower right", ncols=2)
 
 
 def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
@@ -100,7 +101,7 @@ def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
             panel.fill_between(FINE, scale, HIGHEST, color=colour, alpha=0.12, lw=0)
     panel.plot(BETA, _smallest() ** (1 / D), "o", color="black", ms=5, label="Fig. 1B")
     panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))
-    panel.set(xlabel="beta_rlm", ylabel=r"smallest |V|$\mathdefault{^{1/d}}$")
+    panel.set(xlabel="beta of run lengths", ylabel=r"smallest |V|$\mathdefault{^{1/d}}$")
     panel.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
     panel.minorticks_off()
     panel.legend(loc="lower left", handlelength=1.4)

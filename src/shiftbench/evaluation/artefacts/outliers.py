@@ -11,7 +11,7 @@ import math
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import alarms, statistics
@@ -40,8 +40,7 @@ def draw(study: StudyResults) -> Figure:
         _regime_lines.of_metric(study, metric, title)._replace(unit=unit)
         for (metric, title), unit in zip(ROWS.items(), units, strict=True)
     ]
-    figure = _regime_lines.draw(study, grid, rows, _foot(study))
-    figure_style.set_message(figure, message(study))
+    figure = _regime_lines.draw(study, grid, rows, message(study), _foot(study), _coloured(study))
     for panel in figure.axes:  # a share of 0 gets a tick, but has no alarms
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
@@ -70,7 +69,7 @@ def message(study: StudyResults) -> str:
     scores = {name: study.score(stream, name, "alarms_at_outliers") for name in alarmed}
     others = _best.others(study, scores, best, lower=True)
     of_best = [waits[name] for name in best if name in waits]
-    return f"{said}{_waiting(study, of_best)}{others}"
+    return f"{said}{f' ({others[2:]})' if others else ''}{_waiting(study, of_best)}"
 
 
 def _waiting(study: StudyResults, waits: list[float]) -> str:
@@ -104,16 +103,25 @@ def _means(study: StudyResults, stream: str, metric: str) -> dict[str, float]:
     return _best.ranked(study, {name: line(stream).mean for name, line in lines.items()})
 
 
+def _coloured(study: StudyResults) -> list[str]:
+    """Return the methods with the fewest false alarms in the hardest cell, then the others."""
+    alarmed = _means(study, _hardest(study)[1], "alarms_at_outliers")
+    best = highlights.leaders({name: -percent for name, percent in alarmed.items()})
+    return [*best, *(name for name in study.learners if name not in best)][: highlights.MOST]
+
+
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     recent, window = _horizon(study)
     rest = _rest(_regimes.grid(study, "outliers"))
+    scored = _regime_lines.of_metric(study, "crps_clean", "").lines
     return (
         "Down is better. Top: share of the bursts of outliers that raise a false alarm, at once or"
         f" at most {recent} values later. Middle: mean wait for the first alarm after a change, of"
         f" which at most {window} values count (Kaplan-Meier). Bottom: CRPS, the error of a"
         " predicted distribution, of each value that is no outlier, before it is learnt. Mean over"
         f" seeds, and its {statistics.described(*ROWS)}."
+        f"{_regime_lines.grey(study, scored, _coloured(study))}"
         f"{f' Shown for {rest}.' if rest else ''} {study.basis()}"
     )
 

@@ -26,8 +26,8 @@ WINDOWS = 12
 PERCENT = (0.0, 100.0)
 GAP = 0.045
 """Smallest distance between two names beside a panel, as a share of its height."""
-COLUMNS = (1.03, 1.33, 1.61)
-"""Places of name, mean and slope beside a panel, in widths of the panel."""
+PANEL, LETTER, MEAN = 5.8, 0.076, 1.3
+"""Widths of a panel, of a letter of names beside it, and of the means, in inches."""
 
 
 @figure_style.styled
@@ -39,8 +39,8 @@ def draw(study: StudyResults) -> Figure:
     for letter, (stream, block) in zip(
         letters, figure_style.divide(canvas, study.streams), strict=True
     ):
-        # The right half holds the names, each beside the end of its line.
-        axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[1.55, 1])
+        # The right part holds the names, each beside the end of its line.
+        axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[1.35, 1])
         beside.set_axis_off()
         _draw_stream(axes, study, stream)
         figure_style.set_message(block, message(study, stream))
@@ -132,8 +132,13 @@ def _name_lines(
     heads = ("", "mean (%)", "slope (points per 100 tasks)")
     heights = _apart([(end - low) / (high - low) for end in ends.values()])
     top = max([1.0, *(height + GAP for height in heights)])
-    for x, head in zip(COLUMNS, heads, strict=True):
-        axes.text(x, top, head, transform=axes.transAxes, size=8, color=figure_style.MUTED)
+    names = max(len(study.label(name)) for name in ends) * LETTER / PANEL
+    columns = (1.02, 1.02 + names, 1.02 + names + MEAN / PANEL)
+    for x, head in zip(columns, heads, strict=True):
+        axes.text(
+            x, top, head, transform=axes.transAxes, size=8, color=figure_style.MUTED,
+            in_layout=False,
+        )  # fmt: skip
     for (name, end), height in zip(ends.items(), heights, strict=True):
         slope = statistics.interval(100 * study.score(stream, name, SLOPE))
         mean = means[name]
@@ -147,20 +152,22 @@ def _name_lines(
         axes.annotate(
             words[0],
             (1, (end - low) / (high - low)),
-            (COLUMNS[0], height),
+            (columns[0], height),
             xycoords="axes fraction",
             textcoords="axes fraction",
             color=colour,
             size=8.5,
             va="center",
+            in_layout=False,
             arrowprops={
                 "arrowstyle": "-", "color": style["color"], "lw": 0.6, "shrinkA": 1, "shrinkB": 1,
             },
         )  # fmt: skip
-        for x, text in zip(COLUMNS[1:], words[1:], strict=True):
+        for x, text in zip(columns[1:], words[1:], strict=True):
             axes.text(
-                x, height, text, transform=axes.transAxes, size=8.5, va="center", color=colour
-            )
+                x, height, text, transform=axes.transAxes, size=8.5, va="center", color=colour,
+                in_layout=False,
+            )  # fmt: skip
 
 
 def _apart(heights: list[float]) -> list[float]:

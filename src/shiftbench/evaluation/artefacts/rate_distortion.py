@@ -16,7 +16,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
@@ -59,7 +58,7 @@ def draw(study: StudyResults) -> Figure:
             _draw_curve(axes, name, curve, figure_style.method_style(study, learners[0]))
         figure_style.set_title(axes, letter, f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_major_formatter(figure_style.THOUSANDS)
         axes.set_xlim(left=-0.05)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="words updated in a period", ylabel="error of dating (periods)")
@@ -206,7 +205,9 @@ def _curves(study: StudyResults, stream: str) -> dict[str, list[str]]:
 
 def _name(study: StudyResults, stream: str, learner: str) -> str:
     beam = _beam(study, stream, learner)
-    return f"VBS, {beam['weights']} weights" if beam else study.label(learner)
+    if not beam:
+        return study.label(learner)
+    return f"VBS, {'Bayes' if beam['weights'] == 'bayes' else beam['weights']} weights"
 
 
 def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:

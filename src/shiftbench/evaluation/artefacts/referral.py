@@ -30,8 +30,12 @@ FACTS = Facts(judges=("categorical",), requires=("tests",), study=("predictions"
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Shares of rows that are referred."""
-SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
-OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
+SCORES = {
+    "AUC (%)": referral.auc,
+    "accuracy (%)": referral.accuracy,
+    "Brier score": referral.brier,
+}
+OF_TWO, OF_MORE = ("AUC (%)", "accuracy (%)"), ("accuracy (%)", "Brier score")
 """Scores shown for two classes, and for more, where an AUC would be the mean of several."""
 HEIGHT = 3.2
 FAINT = 0.45
@@ -87,7 +91,7 @@ def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
     curves: of the first panel.
     """
     score, by = _panels(rows)[0]
-    score = score.removesuffix(", %")
+    score = score.removesuffix(" (%)")
     best, *_ = [*_leaders(curves), None]
     if best is None:
         return f"{rows.where}: no {score} of any method"
@@ -175,7 +179,7 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
             last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
             highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
     for (score, by), axes in panels.items():
-        title = f"{score.removesuffix(', %')}, by {by}"
+        title = f"{score.removesuffix(' (%)')}, by {by}"
         figure_style.set_title(axes, next(letters), title)
 
 
@@ -199,7 +203,7 @@ def _curves(study: StudyResults, rows: _Rows, score: str, by: str) -> Curves:
 
 
 def _factor(score: str) -> int:
-    return 100 if score.endswith("%") else 1
+    return 100 if score.endswith("(%)") else 1
 
 
 def _leaders(curves: Curves) -> list[str]:

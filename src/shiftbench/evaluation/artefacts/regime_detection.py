@@ -9,7 +9,7 @@ from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _regime_lines, _regimes
-from shiftbench.evaluation.artefacts._regimes import DETECTION, Grid
+from shiftbench.evaluation.artefacts._regimes import DETECTION
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -19,11 +19,9 @@ FACTS = Facts(uses=("shift_recall", "shift_precision"), study=("axes",))
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per metric. Raises UserError without axes or metrics."""
-    grid = _flat(_regimes.grid(study, "regime-detection"))
+    grid = _regimes.flat(_regimes.grid(study, "regime-detection"))
     rows = [_regime_lines.of_metric(study, name, _title(name)) for name in _shown(study)]
-    figure = _regime_lines.draw(study, grid, rows, _foot(study))
-    figure_style.set_message(figure, message(study))
-    return figure
+    return _regime_lines.draw(study, grid, rows, message(study), _foot(study), _coloured(study))
 
 
 def caption(study: StudyResults) -> str:
@@ -80,28 +78,18 @@ def _means(study: StudyResults, metric: str) -> dict[str, float]:
     }
 
 
+def _coloured(study: StudyResults) -> list[str]:
+    """Return the methods that find the most."""
+    return highlights.leaders(_means(study, FACTS.uses[0]))
+
+
 def _foot(study: StudyResults) -> str:
     """Return the sentences on means and intervals, which are drawn below the figure."""
+    grey = _regime_lines.grey(study, _means(study, FACTS.uses[0]), _coloured(study))
     return (
         f"Mean over seeds, and its {statistics.described(*_shown(study))}; a seed without a number,"
-        " such as the precision of no shift, is left out."
+        f" such as the precision of no shift, is left out.{grey}"
     )
-
-
-def _flat(grid: Grid) -> Grid:
-    """Return a grid of two axes: the first, and all others in words, a column each."""
-    if len(grid.axes) < 3:
-        return grid
-    # The last axis first, as the letter of the panel leaves the first line less room.
-    others = range(len(grid.axes) - 1, 0, -1)
-    columns = {
-        cell: ",\n".join(f"{grid.title(axis)} {cell[axis]}" for axis in others)
-        for cell in grid.streams
-    }
-    streams: dict[tuple[str, ...], str] = {
-        (cell[0], columns[cell]): stream for cell, stream in grid.streams.items()
-    }
-    return Grid([grid.axes[0], ""], streams)
 
 
 def _shown(study: StudyResults) -> list[str]:

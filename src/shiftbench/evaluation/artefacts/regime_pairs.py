@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from shiftbench.config import provenance
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regime_lines import PanelRow
 from shiftbench.evaluation.scoring import ranking, statistics, study_ranking, units
@@ -28,10 +29,8 @@ def draw(study: StudyResults) -> Figure:
 
     Raises UserError without axes, baseline, reference, or a metric with a better direction.
     """
-    grid, (baseline, reference) = (
-        _regimes.grid(study, "regime-pairs"),
-        _baseline_and_reference(study),
-    )
+    grid = _regimes.flat(_regimes.grid(study, "regime-pairs"))
+    baseline, reference = _baseline_and_reference(study)
     metric = study_ranking.leading_metric(study, "regime-pairs")
     unit = f"{metric}, points" if units.factor(metric) > 1 else metric
     deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
@@ -43,9 +42,8 @@ def draw(study: StudyResults) -> Figure:
         ),
     ]
     shown = [row for row in rows if row.lines]
-    figure = _regime_lines.draw(study, grid, shown, _foot(study))
-    figure_style.set_message(figure, message(study))
-    return figure
+    coloured = [*_coloured(study), baseline]
+    return _regime_lines.draw(study, grid, shown, message(study), _foot(study), coloured)
 
 
 def caption(study: StudyResults) -> str:
@@ -78,6 +76,18 @@ def _counted(study: StudyResults, first: str, second: str, better: int, worse: i
     return f"{leads} on {better or 'none'} of {number} streams and trails it on {worse or 'none'}"
 
 
+def _coloured(study: StudyResults) -> list[str]:
+    """Return the methods that lead the baseline most, on average over streams."""
+    baseline, _ = _baseline_and_reference(study)
+    metric = study_ranking.leading_metric(study, "regime-pairs")
+    leads = {
+        name: [_advantage(study, metric, name, baseline)(stream).mean for stream in study.streams]
+        for name in _deciders(study)
+    }
+    known = {name: [lead for lead in of if not np.isnan(lead)] for name, of in leads.items()}
+    return highlights.leaders({name: float(np.mean(of)) for name, of in known.items() if of})
+
+
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     baseline, reference = (study.label(name) for name in _baseline_and_reference(study))
@@ -87,8 +97,8 @@ def _foot(study: StudyResults) -> str:
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (
         f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences of "
-        f"{metric}, above 0 is better, paired by seed: mean and 95 % interval (Student t{ends}). "
-        f"{study.basis()}"
+        f"{metric}, above 0 is better, paired by seed: mean and 95 % interval (Student t{ends})."
+        f"{_regime_lines.grey(study, _deciders(study), _coloured(study))} {study.basis()}"
     )
 
 

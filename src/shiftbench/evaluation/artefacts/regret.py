@@ -107,9 +107,7 @@ def _foot(study: StudyResults) -> str:
     return (
         "Sum of losses minus that of the best fixed predictor in hindsight; a point is a random "
         "order of the rows, in the same sequence everywhere; above it, a dash: its bound of "
-        f"{bibliography.short('cherief2019online')} (metrics regret_bound and "
-        "regret_bound_worst_case), none where no theorem applies; compared as in the table "
-        "regret-table. "
+        f"{bibliography.short('cherief2019online')}, none where no theorem applies. "
         f"{study.basis()}"
     )
 

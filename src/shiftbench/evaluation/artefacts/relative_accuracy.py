@@ -254,7 +254,7 @@ def _draw_means(
         axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2)
         axes.text(
             1.02, row, f"{leads[learner].mean:+.1f}", transform=axes.get_yaxis_transform(),
-            va="center", size=8, color=style["color"],
+            va="center", size=8, color=highlights.readable(style["color"]),
         )  # fmt: skip
     highlights.label_rows(axes, study, order, order[:COLOURED])
     axes.set_ylim(len(order) - 0.4, -0.6)

@@ -142,5 +142,5 @@ def _draw_curve(axes: Axes, counts: Axes, rows: PredictedRows, style: dict[str, 
         100 * rows.confidence, bins=BINS, range=(0, 100), color="0.75", edgecolor="white", lw=0.5
     )
     counts.set(yscale="log", ylim=(0.7, 1.5 * len(rows.target)))
-    counts.yaxis.set_major_formatter("{x:g}")
+    counts.yaxis.set_major_formatter(figure_style.THOUSANDS)
     counts.yaxis.set_minor_formatter(NullFormatter())

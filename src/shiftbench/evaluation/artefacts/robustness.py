@@ -13,15 +13,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shiftbench.config import components
+from shiftbench.config import components, metric_words
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _figure_parts
+from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(study=("configurations",))
 
+COLUMNS, MANY = 4, 7
+"""Number of panels beside each other in figures of so many panels: none is alone in its row."""
 LEGEND = 0.3
 """Height of the legend, in inches."""
 WIDTH_OF_VALUE = 0.7
@@ -34,7 +37,7 @@ def draw(study: StudyResults) -> Figure:
     if not study.configurations:
         raise study.lacking("robustness", "configurations")
     names = settings(study.configurations)
-    columns = figure_style.COLUMNS
+    columns = COLUMNS if len(names) + 1 >= MANY else figure_style.COLUMNS
     rows = -(-(1 + len(names)) // columns)
     heights = [2.4 * rows + figure_style.MESSAGE] * len(study.streams)
     heights[0] += LEGEND  # which all streams share
@@ -63,15 +66,19 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults, stream: str) -> str:
     """Say which score half of all configurations reach with each method, best first."""
-    start = f"{stream}, {study.metrics[0].replace('_', ' ')}"
+    metric = study.metrics[0]
+    start = f"{stream}, {metric_words.words(metric)}"
+    factor, percent = units.factor(metric), " %" * (units.factor(metric) > 1)
     learners = [name for name in study.learners if name not in study.bounds]
     halves = {name: _half(study, stream, name) for name in learners}
-    sign = 1 if components.metric(study.metrics[0]).higher_is_better else -1
+    sign = 1 if components.metric(metric).higher_is_better else -1
     order = highlights.leaders({name: sign * half for name, half in halves.items()}, len(halves))
     if not order:
         return f"{start}: no method has a score with half of all configurations"
     shown = order[: highlights.MOST]
-    reached = listed(f"{_best.number(halves[name])} with {study.label(name)}" for name in shown)
+    reached = listed(
+        f"{_best.number(factor * halves[name])}{percent} with {study.label(name)}" for name in shown
+    )
     others = f" (the best {len(shown)} of {len(order)} methods)" if len(order) > len(shown) else ""
     failed = listed([study.label(name) for name in learners if name not in order] or [""])
     lacking = f"; fewer than half have a score with {failed}" if failed else ""
@@ -90,7 +97,8 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         f"Each configuration is one random choice of all settings, the same for every method; the "
-        f"score is {study.metrics[0]}. Failed runs count as worse than all others. Other panels: "
+        f"score is {metric_words.words(study.metrics[0])}. Failed runs count as worse than all "
+        "others. Other panels: "
         f"each point a configuration, the line the median. {study.basis()}"
     )
 
@@ -123,9 +131,15 @@ def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
     for learner in study.learners:
         score, share = shares(study.score(stream, learner, metric), better)
         style = figure_style.method_style(study, learner) | {"marker": None}
-        panel.step(score, 100 * share, where="post", label=study.label(learner), **style)
+        panel.step(
+            units.factor(metric) * score,
+            100 * share,
+            where="post",
+            label=study.label(learner),
+            **style,
+        )
     panel.set_ylim(0, 102)
-    panel.set_xlabel(f"{metric} ({components.metric(metric).unit})")
+    panel.set_xlabel(_label(metric))
     panel.set_ylabel("configurations (%)")
 
 
@@ -134,7 +148,7 @@ def _draw_setting(panel: Axes, study: StudyResults, stream: str, name: str) -> N
     values = sorted({value for value in of_configurations if value is not None}, key=_sort_key)
     width = WIDTH_OF_VALUE / len(study.learners)
     for number, learner in enumerate(study.learners):
-        scores = study.score(stream, learner, study.metrics[0])
+        scores = units.factor(study.metrics[0]) * study.score(stream, learner, study.metrics[0])
         style = figure_style.method_style(study, learner)
         for column, value in enumerate(values):
             at_value = scores[[each == value for each in of_configurations]]
@@ -147,7 +161,13 @@ def _draw_setting(panel: Axes, study: StudyResults, stream: str, name: str) -> N
                 panel.plot([x - half, x + half], [median, median], color=style["color"], lw=2.2)
     panel.set_xticks(range(len(values)), [_text(value) for value in values])
     panel.set_xlim(-0.6, len(values) - 0.4)
-    panel.set_ylabel(study.metrics[0])
+    panel.set_ylabel(_label(study.metrics[0]))
+
+
+def _label(metric: str) -> str:
+    """Return a metric in words with its unit, for axes."""
+    unit = units.shown_unit(metric)
+    return f"{metric_words.words(metric)}{f' ({unit})' if unit else ''}"
 
 
 def _value(point: Mapping[str, Any], name: str) -> Any:

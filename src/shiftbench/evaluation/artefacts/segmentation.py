@@ -134,6 +134,8 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str, letter: str) -> 
             panel.text(times[task], 1.0, f" {event}", size=7.5, va="top",
                        transform=panel.get_xaxis_transform())  # fmt: skip
     panel.set_ylabel(label)
+    if np.nanmax(np.abs(value)) >= 1000:
+        panel.yaxis.set_major_formatter(figure_style.THOUSANDS)
     figure_style.set_title(panel, letter, stream)
 
 
@@ -173,7 +175,7 @@ def _draw_run_lengths(
         f"probable run length 0 at {zeros} step{'s' * (zeros != 1)}"
     )
     figure_style.set_title(panel, letter, title)
-    panel.set_ylabel("run length")
+    panel.set_ylabel("run length\n(steps)")
 
 
 def _picture(length: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, int]:
@@ -200,7 +202,7 @@ def _draw_models(panel: Axes, study: StudyResults, stream: str, learner: str) ->
     weight = np.exp(run["info_log_weight"].values[0])
     model = run["info_model"].values[0].astype(int)
     names = store["model"].values
-    share = np.stack([(weight * (model == m)).sum(axis=1) for m in range(len(names))])
+    share = 100 * np.stack([(weight * (model == m)).sum(axis=1) for m in range(len(names))])
     panel.stackplot(
         _series.task_times(store),
         share,
@@ -209,5 +211,5 @@ def _draw_models(panel: Axes, study: StudyResults, stream: str, learner: str) ->
         alpha=0.8,
         lw=0,
     )
-    panel.set(ylim=(0, 1), ylabel="models")
+    panel.set(ylim=(0, 100), ylabel="models\n(%)")
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

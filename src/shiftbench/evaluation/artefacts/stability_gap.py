@@ -21,8 +21,6 @@ from shiftbench.evaluation.scoring.results import StudyResults
 GAP = "stability_gap"
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", GAP))
 
-TITLE, FITTING = 8.5, 16
-"""Size of a panel's title, and the characters that fit beside its number; longer titles shrink."""
 PERCENT = (0.0, 100.0)
 
 
@@ -30,7 +28,7 @@ PERCENT = (0.0, 100.0)
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
     _continual.check(study, "stability-gap", ("accuracy", GAP))
-    rows = _continual.rows(len(study.learners))
+    rows = _continual.rows(len(study.learners), _most_columns(study))
     height = 0.75 + 1.5 * rows
     return _figure_parts.draw_blocks(study, height, message, _foot(study), _draw_stream)
 
@@ -85,13 +83,18 @@ def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
     ]
 
 
+def _most_columns(study: StudyResults) -> int:
+    return _continual.most_columns(map(study.label, study.learners))
+
+
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     values = {
         name: of_earlier_tasks(100 * anytime.looks(study.run(stream, name)))
         for name in study.learners
     }
     bands = {name: [statistics.band(one, PERCENT) for one in each] for name, each in values.items()}
-    panels = _continual.panels(block, len(values))
+    panels = _continual.panels(block, len(values), _most_columns(study))
+    size = _continual.title_size(panels, [study.label(name) for name in values])
     for axes, name in zip(panels, values, strict=True):
         for other in bands.values():
             for t, band in enumerate(other):
@@ -102,7 +105,9 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
             axes.plot(x, band.mean, color=colour, lw=1.4, zorder=3)
             axes.plot(x[-1], band.mean[-1], "o", color=colour, ms=3, zorder=3)
             figure_style.draw_spread(axes, x, one, band, colour, 0.2)
-        _entitle(axes, study.label(name), _gap(study, stream, name), colour)
+        axes.set_title(study.label(name), fontweight="bold", size=size)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        _write_gap(axes, _gap(study, stream, name), colour)
     panels[0].set_ylim(0, 100)
     block.supxlabel("tasks learnt", size=9)
     for axes in panels:
@@ -115,8 +120,7 @@ def _positions(t: int, values: np.ndarray) -> np.ndarray:
     return np.linspace(t + 1, t + 2, len(values))
 
 
-def _entitle(axes: Axes, label: str, gap: float, colour: object) -> None:
-    """Write the name of a learner above its panel, and its mean stability gap at the right."""
-    axes.set_title(label, fontweight="bold", size=TITLE * min(1.0, FITTING / len(label)))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_title("failed" if np.isnan(gap) else f"{gap:.1f}", loc="right", size=8, color=colour)
+def _write_gap(axes: Axes, gap: float, colour: object) -> None:
+    """Write the mean stability gap of a learner above its panel, at the right."""
+    text = "failed" if np.isnan(gap) else f"{gap:.1f}"
+    axes.set_title(text, loc="right", size=8, color=highlights.readable(colour))

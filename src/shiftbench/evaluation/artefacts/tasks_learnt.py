@@ -16,7 +16,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _continual, _figure_parts, _leaders
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -24,16 +24,14 @@ from shiftbench.evaluation.scoring.results import StudyResults
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
 PERCENT = (0.0, 100.0)
-TITLE, FITTING = 8.5, 16
-"""Size of a panel's title, and the characters that fit beside its number; longer titles shrink."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
     _continual.check(study, "tasks-learnt")
-    rows = _continual.rows(len(study.learners))
-    height = 0.35 + 1.45 * rows
+    rows = _continual.rows(len(study.learners), _most_columns(study))
+    height = 0.75 + 1.45 * rows
     return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
 
@@ -54,11 +52,17 @@ def _foot(study: StudyResults) -> str:
     )
 
 
+def _most_columns(study: StudyResults) -> int:
+    return _continual.most_columns(map(study.label, study.learners))
+
+
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     percent = {name: 100 * _continual.so_far(study, stream, name) for name in study.learners}
     bands = {name: statistics.band(values, PERCENT) for name, values in percent.items()}
     paper = _continual.published_averages(study, stream)
-    panels = _continual.panels(block, len(bands))
+    panels = _continual.panels(block, len(bands), _most_columns(study))
+    labels = [study.label(name) for name in bands]
+    size = _continual.title_size(panels, labels)
     for axes, name in zip(panels, bands, strict=True):
         for other in bands.values():
             axes.plot(*_points(other), color="0.85", lw=0.8, zorder=1)
@@ -67,15 +71,15 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         tasks, _ = _points(bands[name])
         figure_style.draw_spread(axes, tasks, percent[name], bands[name], style["color"], 0.2)
         if name in paper:
-            axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
-        label = study.label(name)
-        size = TITLE * min(1.0, FITTING / len(label))
-        axes.set_title(label, fontweight="bold", size=size)
+            last = len(bands[name].mean)
+            axes.plot(last, paper[name], **_continual.PAPER, ms=5, zorder=4, clip_on=False)
+        axes.set_title(study.label(name), fontweight="bold", size=size)
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("accuracy (%)")
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     shown = np.concatenate([*_covered(percent, bands), [*paper.values()]])
     _continual.scale(panels[0], "y", shown, space=0.15, linear=_continual.is_linear(study))
     block.supxlabel("number of tasks learnt", size=9)
-    block.supylabel("accuracy (%)", size=9)
 
 
 def _covered(
@@ -102,7 +106,7 @@ def _draw_learner(axes: Axes, band: statistics.Band, style: dict[str, Any]) -> N
         (0, rcParams["axes.titlepad"]),
         textcoords="offset points",
         xycoords="axes fraction",
-        color=style["color"],
+        color=highlights.readable(style["color"]),
         size=8,
         fontweight="bold",
         ha="right",

@@ -106,5 +106,6 @@ def _label(store: xr.Dataset, segment: int, tasks: np.ndarray) -> str:
     heading = f"task {first}" if first == last else f"tasks {first} to {last}"
     if (scale, rotation, shift) == (1.0, 0.0, 0.0):
         return f"{heading}\nas it is\n\n"
-    lines = heading, f"scale {scale:.2f}", f"rotation {rotation:+z.0f}°", f"shift {shift:+z.2f}"
+    moved = f"shift {100 * shift:+z.0f} %"
+    lines = heading, f"scale {scale:.2f}", f"rotation {rotation:+z.0f}°", moved
     return "\n".join(lines).replace("-", "\N{MINUS SIGN}")

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shiftbench.config import bibliography, components, provenance
+from shiftbench.config import bibliography, metric_words, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _figure_parts
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -45,9 +45,9 @@ def draw(study: StudyResults) -> Figure:
         for panel, metric in zip(panels, FACTS.uses, strict=True):
             panel.set_xscale("log")
             _draw_curves(panel, _points(study, stream, metric))
-            unit = components.metric(metric).unit
-            panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
-            figure_style.set_title(panel, next(letters), f"{metric}, {stream}")
+            words, unit = metric_words.words(metric), units.shown_unit(metric)
+            panel.set(xlabel="cut in standard deviations", ylabel=f"{words} ({unit})")
+            figure_style.set_title(panel, next(letters), words)
         figure_style.shared_legend(below, panels[0])
     return figure
 
@@ -67,14 +67,15 @@ def message(study: StudyResults, stream: str) -> str:
     )
     if cut is None:
         return f"{stream}: no method with a cut has an accuracy"
-    with_cut = f"{100 * cut.score.mean:.1f} %"
-    where = f"{stream}: noise truncated at {cut.cut:g} sd"
+    with_cut = f"{cut.score.mean:.1f} %"
+    sds = f"standard deviation{'s' * (cut.cut != 1)}"
+    where = f"{stream}: noise truncated at {cut.cut:g} {sds}"
     if len({each.draws for each in ranked}) > 1:
         where += f", with {cut.draws} draw{'s' * (cut.draws > 1)} a step,"
     if whole is None:
         alone = sum(not np.isnan(each.score.mean) for each in ranked) == 1
         return f"{where} has {'an' if alone else 'the largest'} accuracy of {with_cut}"
-    without = f"{100 * whole.score.mean:.1f} %"
+    without = f"{whole.score.mean:.1f} %"
     if cut.score.mean <= whole.score.mean:
         said = f"{stream}: truncation does not improve the accuracy"
         return f"{said}: {without} without it, at most {with_cut} with it"
@@ -109,7 +110,8 @@ def _points(study: StudyResults, stream: str, metric: str) -> list[_TruncationPo
         settings: dict[str, Any] = cut or provenance.spec(run)["learner"][-1][1]
         if cut is None and settings.get("family") != "gaussian":
             continue
-        score = statistics.interval(study.score(stream, name, metric), statistics.bounds(metric))
+        values, bounds = study.score(stream, name, metric), statistics.bounds(metric)
+        score = statistics.interval(values, bounds).times(units.factor(metric))
         where = cut["truncation"] if cut else None
         points.append(_TruncationPoint(name, settings["draws"], where, score))
     if all(point.cut is None for point in points):

@@ -90,8 +90,8 @@ def message(study: StudyResults) -> str:
     period, place = np.unravel_index(moved.argmax(), moved.shape)
     when = f"{'in' if _edges(store)[0] else 'in period'} {history.periods[period]}"
     return (
-        f"{start} {history.words[shown[place]]} moves farthest, {when}, to a cosine similarity of "
-        f"{1 - moved.max():.2f} with its vector before"
+        f'{start} "{history.words[shown[place]]}" moves farthest, {when}, to a cosine similarity'
+        f" of {1 - moved.max():.2f} with its vector before"
     )
 
 

@@ -25,7 +25,7 @@ STYLES: Mapping[str, dict[str, Any]] = {
 }
 """Fill of each verdict: from dark to light, so that they stay apart in grey."""
 EDGE = {"edgecolor": "0.35", "linewidth": 0.7}
-BAR = 0.46
+BAR = 0.34
 """Height of a paper's bar, in inches."""
 
 
@@ -33,7 +33,8 @@ BAR = 0.46
 def draw(counts: pd.DataFrame, foot: str) -> Figure:
     """Draw the number of claims of each paper by verdict; counts: of `ledger.by_paper`."""
     figure = figure_style.figure(BAR * len(counts) + 1.3, foot)
-    axes = figure.subplots()
+    below = figure_style.below_message(figure, message(counts))
+    axes = below.subplots()
     left = np.zeros(len(counts))
     for verdict, style in STYLES.items():
         numbers = counts[verdict].to_numpy()
@@ -47,7 +48,7 @@ def draw(counts: pd.DataFrame, foot: str) -> Figure:
         Patch(label=f"{verdict}: {counts[verdict].sum()}", **STYLES[verdict], **EDGE)
         for verdict in STYLES
     ]
-    figure_style.figure_legend(figure, handles)
+    figure_style.figure_legend(below, handles)
     return figure
 
 
@@ -77,7 +78,6 @@ def _finish(axes: Axes, counts: pd.DataFrame) -> None:
     axes.set_yticks(range(len(counts)), names, size=9)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.invert_yaxis()
     axes.set_xlim(0, totals.max() + 0.5)
     axes.set_xlabel("claims")
-    axes.set_title(message(counts), weight="bold")
+    axes.set_ylim(len(counts) - 0.5, -0.5)

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
+from shiftbench.config import metric_words
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.comparison import ALPHA
@@ -66,9 +67,10 @@ def caption(means: pd.DataFrame) -> str:
     blocks, methods = means.shape
     p = stats.friedmanchisquare(*means.to_numpy().T).pvalue
     return (
-        f"{message(means)}. Ranks of {methods} methods by {METRIC} (mean over seeds; 1 is best),"
-        f" averaged over {blocks} streams that have them all: {', '.join(means.index)}. Friedman's"
-        f" test: p = {p:.2g}. Methods under one bar are not apart: their ranks differ by less than"
+        f"{message(means)}. Ranks of {methods} methods by {metric_words.words(METRIC)} (mean over"
+        f" seeds; 1 is best), averaged over {blocks} streams that have them all:"
+        f" {', '.join(means.index)}. Friedman's test: p = {p:.2g}. Methods under one bar"
+        " are not apart: their ranks differ by less than"
         f" {critical_difference(blocks, methods):.2f}, the critical difference of Nemenyi's test"
         " at 5 %."
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from shiftbench.config import bibliography
+from shiftbench.config import bibliography, metric_words
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import verdicts
@@ -62,7 +62,9 @@ VERDICT_MARKS = {
     verdicts.TOO_LITTLE: "■",
     verdicts.UNKNOWN: "▦",
     verdicts.NOT_RUN: "□",
-    **dict.fromkeys(verdicts.CHECKED.values(), "✓"),
+    verdicts.CHECKED[verdicts.REPRODUCED]: "✓",
+    verdicts.CHECKED[verdicts.CONTRADICTED]: "✗",
+    verdicts.CHECKED[verdicts.UNRESOLVED]: "◇",
 }
 """Signs before the names of verdicts."""
 
@@ -112,6 +114,9 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
         "datasets": dataset_page.used(results),
         "decided": decided,
         "counted_papers": verdict_counts.of(results),
+        "by_label": sorted(
+            results.methods, key=lambda name: str(results.methods[name].data["label"]).casefold()
+        ),
         "has_leaderboard": bool(others),
         "documentation": documentation,
     }
@@ -271,6 +276,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["json"] = _json
+    environment.filters["words"] = metric_words.words
     environment.globals["verdict_marks"] = VERDICT_MARKS
     environment.globals["state_signs"] = STATE_SIGNS
     environment.globals["glosses"] = numbers.GLOSSES

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from shiftbench.config import claims
@@ -178,7 +179,9 @@ def _place_of(number: float, scores: str) -> int | None:
 
 def _short(value: float) -> str:
     """Return a number with three significant digits; from 1000 on, rounded to an integer."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return np.format_float_positional(value, 3, fractional=False, trim="-")
 
 
 def _in_units(part: str, of_fraction: bool) -> str:
@@ -188,7 +191,9 @@ def _in_units(part: str, of_fraction: bool) -> str:
         value = float(number)
     except ValueError:
         return part
-    return f"{label}: {100 * value:.1f} %" if of_fraction else f"{label}: {number}"
+    if of_fraction:
+        return f"{label}: {100 * value:.1f} %"
+    return f"{label}: {np.format_float_positional(value) if 'e' in number else number}"
 
 
 def _in_percent(rows: pd.DataFrame) -> bool:

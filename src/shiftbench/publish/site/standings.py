@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from shiftbench.config import metric_words
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import Library
 from shiftbench.evaluation.scoring import comparison, ranking
@@ -123,10 +124,18 @@ def _on_one(study: SiteStudy, metric: str, cell: StreamRanking) -> str:
     best = cell.leader
     assert best is not None
     number = numbers.row_text(study, cell.stream, best, metric)
+    words = metric_words.words(metric)
     if len(cell.scores) == 1:
-        return f"{study.label(best)} has {metric} {number} on {cell.stream}"
+        return f"{study.label(best)} has {words} {number} on {cell.stream}"
+    equal = _leaders(cell)
+    if len(equal) > 1:
+        names = f"{len(equal)} methods" if len(equal) > NAMED else listed(map(study.label, equal))
+        return (
+            f"On {cell.stream}, {names} share the best {words} of {len(cell.scores)} methods"
+            f" ({number})"
+        )
     opening = (
-        f"On {cell.stream}, {study.label(best)} has the best {metric} of {len(cell.scores)} methods"
+        f"On {cell.stream}, {study.label(best)} has the best {words} of {len(cell.scores)} methods"
         f" ({number})"
     )
     return f"{opening}, {resolved(study, cell)}"
@@ -152,18 +161,19 @@ def resolved(study: SiteStudy, cell: StreamRanking) -> str:
 
 def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> str:
     best = Counter(study.label(name) for cell in cells for name in _leaders(cell))
+    words = metric_words.words(metric)
     (first, times), *others = best.most_common()
     if not any(cell.leads for cell in cells):
         means = [float(np.nanmean(cell.scores[cell.leader])) for cell in cells if cell.leader]
         low, high = (numbers.text(metric, value) for value in (min(means), max(means)))
-        return f"{first} has {metric} {low} to {high} on {len(cells)} streams"
+        return f"{first} has {words} {low} to {high} on {len(cells)} streams"
     also = [f"{name} on {count}" for name, count in others]
     more = "" if not also else f", {listed(also)}"
     if len(also) > LEADING:
         more = f", {len(also)} others on the rest"
     shared = sum(len(_leaders(cell)) > 1 for cell in cells)
     equal = f" ({shared} with equal scores count for each)" if shared else ""
-    opening = f"{first} has the best {metric} on {times} of {len(cells)} streams{more}{equal}"
+    opening = f"{first} has the best {words} on {times} of {len(cells)} streams{more}{equal}"
     if not any(len(values) > 1 for cell in cells for values in cell.scores.values()):
         return f"{opening}; one seed cannot compare methods"
     tested = [cell for cell in cells if cell.leads and cell.untested != comparison.ALIKE]

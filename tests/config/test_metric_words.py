@@ -1,0 +1,14 @@
+"""Metrics are named in words, and each of the words belongs to a metric."""
+
+from __future__ import annotations
+
+from shiftbench.config import components, metric_words
+
+
+def test_words_of_metrics():
+    assert metric_words.words("acc") == "average accuracy"
+    assert metric_words.words("shift_recall") == "shift recall"
+
+
+def test_each_word_is_of_a_metric():
+    assert set(metric_words.WORDS) <= set(components.names("metrics"))
