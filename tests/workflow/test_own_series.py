@@ -39,7 +39,7 @@ def changepoints() -> dict[str, list[int]]:
     spec = {"study": "visits", "title": "Visits"}
     streams = [Path("results/visits/streams/visits.zarr.zip")]
     study = results.load(spec, place / "scores.zarr.zip", place / "summary.csv", streams)
-    found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.learners}
+    found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.methods}
     return {name: np.asarray(points[0]).tolist() for name, points in found.items() if points}
 
 

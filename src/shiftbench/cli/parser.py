@@ -154,7 +154,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking = _add(verbs, "words", user.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
-    looking.add_argument("--learner", help="default: the first that decides about changes")
+    looking.add_argument("--method", help="default: the first that decides about changes")
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
@@ -223,7 +223,7 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
     checking.add_argument("--revision", help="the reference as committed in a git revision")
     text = (
         "runs to compute again: a number in all (default: 3), a share of the runs of each study,"
-        f" such as 10%%, or {verifying.EACH_LEARNER}; at least one per study"
+        f" such as 10%%, or {verifying.EACH_METHOD}; at least one per study"
     )
     _add_sample(checking, text, type=verifying.sample, default="3")
     _add_trust(checking)

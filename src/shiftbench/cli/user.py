@@ -187,7 +187,7 @@ def words(options: argparse.Namespace) -> None:
         of_study / result_paths.SUMMARY,
         [result_paths.stream(folder, name) for name in config.studies[options.study].streams],
     )
-    print(histories.describe(study, options.words, options.learner, options.seed))
+    print(histories.describe(study, options.words, options.method, options.seed))
 
 
 def publish(options: argparse.Namespace) -> None:
@@ -265,7 +265,7 @@ def _entries(options: argparse.Namespace) -> list[Entry]:
         of_crate = leaderboard_entries.read(folder, options.sample, seed, options.trust, limits)
         for one in of_crate:
             state = one.problem or "verified"
-            verifying.say(f"{one.crate}: {one.study}/{one.learner} on {one.stream}: {state}")
+            verifying.say(f"{one.crate}: {one.study}/{one.method} on {one.stream}: {state}")
             checked_entries.append(one)
     print(f"Runs drawn with --seed {seed}")
     return checked_entries

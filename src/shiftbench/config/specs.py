@@ -4,9 +4,9 @@ A spec is a dict that JSON can write. It is the only param of its rule, so a job
 exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
 memory and time limits are no part of it; a GPU is, since it gives other bytes.
 
-In the spec of a run `learner` is the whole pipeline, and in those of a study `learners` are its
-rows by name, as in published scores. Elsewhere a learner is the last component of a pipeline. The
-two keys keep their names, since digests and published files have them.
+In the spec of a run `learner` is the whole pipeline, in that of a choice it is a method, and in
+those of a study `learners` are its methods, as in published scores. Elsewhere a learner is the last
+component of a pipeline. The keys keep their names, since digests and published files have them.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
     )
 
 
-def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
-    """Return the spec of choosing the best of a learner's trials on a stream."""
+def choice(config: Config, study: str, stream: str, method: str) -> Spec:
+    """Return the spec of choosing the best of a method's trials on a stream."""
     plan = config.studies[study]
     assert plan.tuning is not None
     metric = plan.tuning.metric
@@ -161,10 +161,10 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
             "kind": "choice",
             "study": study,
             "stream": stream + TRIALS,
-            "learner": learner,
+            "learner": method,
             "metric": metric,
             "higher_is_better": components.metric(metric).higher_is_better,
-            "trials": dict(tuning.trial_names(study, plan, learner)),
+            "trials": dict(tuning.trial_names(study, plan, method)),
         },
         CHOOSE,
     )

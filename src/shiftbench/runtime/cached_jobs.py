@@ -104,7 +104,7 @@ def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str
     for path in inputs:
         if path in made_before:
             parts.append(path.parent.name)
-        elif job.rule == "run_learner":
+        elif job.rule == "run_method":
             parts.append(checksum.sha256(path))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 

@@ -153,8 +153,8 @@ def test_points_seem_to_lie_at_their_level_and_equal_colours_have_dashes(study):
     assert figure_style.dodge(1, step / 4.5, most).tolist() == [0.0]
     assert np.ptp(figure_style.dodge(9, step / 4.5, most)) == pytest.approx(0.56 / 4.5)
     assert np.ptp(figure_style.dodge(9, step / 0.5, most)) == pytest.approx(most)
-    alike = dataclasses.replace(study, method_styles=dict.fromkeys(study.learners, ("red", "o")))
-    names = study.learners[:2]
+    alike = dataclasses.replace(study, method_styles=dict.fromkeys(study.methods, ("red", "o")))
+    names = study.methods[:2]
     assert [*_regime_lines._dashes(alike, names, [()]).values()] == ["-", "--"]
     assert [*_regime_lines._dashes(alike, names, [("a",), ("b",)]).values()] == ["-", "--"] * 2
 
@@ -175,5 +175,5 @@ def _tree(study):
     return {
         f"runs/{stream}/{name}": study.run(stream, name)
         for stream in study.streams
-        for name in study.learners
+        for name in study.methods
     }

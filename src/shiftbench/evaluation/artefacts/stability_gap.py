@@ -1,6 +1,6 @@
 """Accuracy on the tasks learnt before, while the next one is learnt (delange2023stability, Fig. 2).
 
-Each learner has a panel, with the others in grey. Scores at the ends of tasks alone would not show
+Each method has a panel, with the others in grey. Scores at the ends of tasks alone would not show
 a drop that recovers within the task.
 """
 
@@ -28,9 +28,9 @@ PERCENT = (0.0, 100.0)
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
+    """Draw a block per stream with a panel per method. Raises UserError without accuracies."""
     _continual.check(study, "stability-gap", ("accuracy", GAP))
-    rows = _continual.rows(len(study.learners))
+    rows = _continual.rows(len(study.methods))
     height = 0.75 + 1.5 * rows
     return _figure_parts.draw_blocks(study, height, message, _foot(study), _draw_stream)
 
@@ -41,8 +41,8 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner has the smallest stability gap, of those that are not bounds."""
-    scores = {name: 100 * study.score(stream, name, GAP) for name in study.learners}
+    """Say which method has the smallest stability gap, of those that are not bounds."""
+    scores = {name: 100 * study.score(stream, name, GAP) for name in study.methods}
     gaps = _best.means(study, scores)
     order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))
     if not order:
@@ -55,9 +55,9 @@ def message(study: StudyResults, stream: str) -> str:
     return f"{leads}{others}"
 
 
-def _gap(study: StudyResults, stream: str, learner: str) -> float:
-    """Return the mean stability gap of a learner in percentage points; NaN if all seeds failed."""
-    return statistics.interval(100 * study.score(stream, learner, GAP)).mean
+def _gap(study: StudyResults, stream: str, method: str) -> float:
+    """Return the mean stability gap of a method in percentage points; NaN if all seeds failed."""
+    return statistics.interval(100 * study.score(stream, method, GAP)).mean
 
 
 def _foot(study: StudyResults) -> str:
@@ -88,7 +88,7 @@ def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     values = {
         name: of_earlier_tasks(100 * anytime.looks(study.run(stream, name)))
-        for name in study.learners
+        for name in study.methods
     }
     bands = {name: [statistics.band(one, PERCENT) for one in each] for name, each in values.items()}
     panels = _continual.panels(block, len(values))
@@ -116,7 +116,7 @@ def _positions(t: int, values: np.ndarray) -> np.ndarray:
 
 
 def _entitle(axes: Axes, label: str, gap: float, colour: object) -> None:
-    """Write the name of a learner above its panel, and its mean stability gap at the right."""
+    """Write the name of a method above its panel, and its mean stability gap at the right."""
     axes.set_title(label, fontweight="bold", size=TITLE * min(1.0, FITTING / len(label)))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_title("failed" if np.isnan(gap) else f"{gap:.1f}", loc="right", size=8, color=colour)

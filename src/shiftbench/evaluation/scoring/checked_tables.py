@@ -1,6 +1,6 @@
 """Read the tables that the workflow writes as CSV, and say what is wrong with a damaged one.
 
-Only numbers may be missing: pandas by itself would also lose a learner called "nan". It may differ
+Only numbers may be missing: pandas by itself would also lose a method called "nan". It may differ
 from Python in the last digit of a number, so Python reads the numbers.
 """
 

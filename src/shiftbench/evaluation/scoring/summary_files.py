@@ -1,4 +1,4 @@
-"""Read the files summary.csv: a row a stream, learner and metric, with the mean over seeds."""
+"""Read the files summary.csv: a row a stream, method and metric, with the mean over seeds."""
 
 from __future__ import annotations
 
