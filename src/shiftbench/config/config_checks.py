@@ -36,8 +36,6 @@ from shiftbench.config.schema import Config, Study, StudyMethod, Tuning
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import nearest, unknown
 
-RENAMED = {"learners": "methods"}
-"""Keys of older configs."""
 RESERVED = {"all": "all studies", "overview": "what is made of all studies"}
 """Names that no study can have."""
 MAX_RUNS = 100_000
@@ -77,10 +75,7 @@ def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]])
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
         if item["type"] in form_errors.UNKNOWN_KEY:
-            known = keys(owner(place))
-            new_name = RENAMED.get(str(place[-1]), "")
-            message = component_checks.renamed("key", str(place[-1]), new_name)
-            yield place, message if new_name in known else unknown("key", place[-1], known)
+            yield place, unknown("key", place[-1], keys(owner(place)))
         else:
             yield place, form_errors.message(item)
 
