@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench.cli import user
+from shiftbench.cli import check
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
 from tests.checkout import ROOT
@@ -75,5 +75,5 @@ def test_check_looks_into_the_files(folder):
 def refused() -> str:
     """Return the message with which `check` refuses the config."""
     with pytest.raises(UserError) as error:
-        user.check(argparse.Namespace(config=Path("visits.yaml")))
+        check.check(argparse.Namespace(config=Path("visits.yaml")))
     return str(error.value)

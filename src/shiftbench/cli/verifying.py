@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from shiftbench.cli import user
+from shiftbench.cli import results
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 
@@ -108,7 +108,7 @@ def _verify_published(options: argparse.Namespace) -> int:
     from shiftbench.publish import recompute, recompute_published, verify
 
     by = recompute_published.verifier(seed_of(options))
-    config = config_file.load(user.config_of(options))
+    config = config_file.load(results.config_of(options))
     published = recompute_published.PlannedResults(options.results, config, options.study)
     found = published.candidates(plan.estimator())
     seconds = limits_of(options.limit).seconds
