@@ -1,8 +1,8 @@
 """The verb `job`, by which the rules make results from a spec, and the verb `fetch`.
 
 A job loads no config: its spec says what to do. It refuses to go on where the code or an input
-is not what the spec was planned with, and seals what it makes. Modules are imported by the kinds
-of job that need them.
+is not what the spec was planned with, and puts a checksum beside what it makes. Modules are
+imported by the kinds of job that need them.
 """
 
 from __future__ import annotations

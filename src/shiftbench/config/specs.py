@@ -107,7 +107,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
         | ({"keeps": plan.keeps} if plan.keeps else {})
         | ({"looks": plan.looks} if plan.looks > 1 else {})
     )
-    return _sealed(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
+    return _with_code(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
 
 
 def modules_of_run(spec: Spec) -> list[str]:
@@ -143,7 +143,7 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
         "stack": _stack(modules),
         "instructions": whole["instructions"],
     }
-    return _sealed(
+    return _with_code(
         _on(whole.get("device", "cpu"), spec),
         WARM_UP,
         components.module_name("streams", config.streams[stream].family),
@@ -156,7 +156,7 @@ def choice(config: Config, study: str, stream: str, method: str) -> Spec:
     plan = config.studies[study]
     assert plan.tuning is not None
     metric = plan.tuning.metric
-    return _sealed(
+    return _with_code(
         {
             "kind": "choice",
             "study": study,
@@ -181,7 +181,7 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
 def scores(config: Config, study: str) -> Spec:
     """Return the spec of summarising a study."""
     spec = _of_study(config, study, "scores")
-    return _sealed(spec, *modules_of_scores(spec))
+    return _with_code(spec, *modules_of_scores(spec))
 
 
 def modules_of_scores(spec: Spec) -> list[str]:
@@ -193,7 +193,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
     """Return the spec of making one figure or table of a study."""
     plan = config.studies[study]
     of_claims = "claims" in components.facts("artefacts", name).study
-    return _sealed(
+    return _with_code(
         _of_study(config, study, "artefact")
         | ({"claims": _claims(config, study)} if of_claims else {})
         | ({"cells": plan.cells} if plan.axes else {})
@@ -217,7 +217,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
 
 def ledger(config: Config, name: str) -> Spec:
     """Return the spec of a config's ledger: all claims, and the studies that judge some."""
-    return _sealed(
+    return _with_code(
         {
             "kind": "ledger",
             "config": name,
@@ -315,7 +315,7 @@ def _claims(config: Config, study: str) -> list[Spec]:
 def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
     """Return the spec of a job that makes a stream, or a part of it."""
     family = components.module_name("streams", config.streams[name].family)
-    return _sealed(kind | {"stream": name} | _source(config, name), family)
+    return _with_code(kind | {"stream": name} | _source(config, name), family)
 
 
 def _source(config: Config, name: str) -> Spec:
@@ -339,6 +339,6 @@ def _on(device: str, spec: Spec) -> Spec:
     return spec | {"device": device} | cuda
 
 
-def _sealed(spec: Spec, *modules: str) -> Spec:
-    """Return a spec with what its job runs: the code of the modules, and the packages they need."""
+def _with_code(spec: Spec, *modules: str) -> Spec:
+    """Return a spec with the digests of what its job runs: code of modules, and their packages."""
     return spec_files.signed(spec | of_code(*modules))

@@ -113,7 +113,7 @@ def figure(height: float, caption: str, basis: str = "") -> Figure:
 
 
 def method_style(study: StudyResults, method: str) -> dict[str, Any]:
-    """Return colour and marker of a method, from its method or else from its position."""
+    """Return colour and marker of a method, as the study sets them or else by its position."""
     if method in study.method_styles:
         colour, marker = study.method_styles[method]
         return {"color": COLOURS[colour], "marker": marker}

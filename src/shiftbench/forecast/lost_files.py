@@ -29,12 +29,12 @@ class Lost(NamedTuple):
     """Files to be made again, and those that lack their checksum, as paths; the new manifest.
 
     damaged: changed since, or no longer files. removed: gone since, though made with the present
-    spec. unsealed: intact, but the checksum beside them is gone or another.
+    spec. without_checksum: intact, but the checksum beside them is gone or another.
     """
 
     damaged: list[str]
     removed: list[str]
-    unsealed: list[str]
+    without_checksum: list[str]
     entries: dict[str, Entry]
 
     @property
@@ -83,16 +83,16 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
                 continue  # a raw file, whose checksum is in a table
             name = Path(file).relative_to(results).as_posix()
             before = known.get(name)
-            now, sealed = _look(file, None if deep else before)
+            now, beside = _look(file, None if deep else before)
             if now is None:
                 _add_absent(lost, job, file, name, before)
-            elif now.sha256 == sealed:
+            elif now.sha256 == beside:
                 lost.entries[name] = now
             elif now != NO_FILE and (
-                now.sha256 == before.sha256 if before else trusting and sealed is None
+                now.sha256 == before.sha256 if before else trusting and beside is None
             ):
                 lost.entries[name] = now
-                lost.unsealed.append(file)
+                lost.without_checksum.append(file)
             else:
                 _add_damaged(lost, file, name, before)
     return lost
@@ -102,7 +102,7 @@ def settle(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     """Find lost files; write the manifest, and the checksums that are missing beside files."""
     lost = find(jobs, results, deep)
     manifest.write(results, lost.entries)
-    checksum.write(*map(Path, lost.unsealed))
+    checksum.write(*map(Path, lost.without_checksum))
     return lost
 
 
@@ -140,7 +140,7 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     file was not touched since.
     """
     path = Path(file)
-    sealed = checksum.sealed(path)
+    beside = checksum.sealed(path)
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -148,8 +148,8 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     if not stat.S_ISREG(status.st_mode):
         return NO_FILE, None
     if before and before.is_as_left(status):
-        return before, sealed
-    return manifest.entry(checksum.sha256(path), status, _recorded(file)), sealed
+        return before, beside
+    return manifest.entry(checksum.sha256(path), status, _recorded(file)), beside
 
 
 def _add_absent(lost: Lost, job: Job, file: str, name: str, before: Entry | None) -> None:
