@@ -11,7 +11,7 @@ import pytest
 from shiftbench.cli import main
 from shiftbench.cli.jobs import KINDS
 from shiftbench.cli.training import KINDS as TRAINING
-from shiftbench.config import config_file, jobs, spec_files, specs
+from shiftbench.config import config_file, jobs, spec_code, spec_files
 from shiftbench.config.job import Job
 from shiftbench.core import checkout
 from tests.config.test_config_file import GOOD
@@ -79,11 +79,13 @@ def test_paths_of_the_users_files_are_options_and_no_part_of_a_spec(tmp_path, ca
 def test_a_spec_file_is_written_once_and_again_in_another_order(good) -> None:
     job = next(job for job in planned(good) if job.rule == "run_method")
     folder = good.parent / "specs"
-    file = specs.write(job.spec, folder)
-    assert file.stem == job.spec["digest"] and spec_files.read(file, {}, specs.of_code) == job.spec
+    file = spec_code.write(job.spec, folder)
+    assert (
+        file.stem == job.spec["digest"] and spec_files.read(file, {}, spec_code.of_code) == job.spec
+    )
     before = file.stat().st_mtime_ns
-    specs.write(job.spec, folder)
+    spec_code.write(job.spec, folder)
     assert file.stat().st_mtime_ns == before
     turned = dict(reversed(job.spec.items()))
-    specs.write(turned, folder)
-    assert list(spec_files.read(file, {}, specs.of_code)) == list(turned)
+    spec_code.write(turned, folder)
+    assert list(spec_files.read(file, {}, spec_code.of_code)) == list(turned)

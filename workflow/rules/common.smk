@@ -24,6 +24,7 @@ try:
         config_file,
         jobs,
         module_config,
+        spec_code,
         spec_files,
         specs,
     )

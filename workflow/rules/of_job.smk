@@ -58,7 +58,7 @@ class Call:
             file = spec_files.path(folder, spec)
         else:
             with files_can_be_written():
-                file = specs.write(spec, folder)
+                file = spec_code.write(spec, folder)
         users = map(os.path.relpath, components.users().values())
         words = self.job.words(file, RESULTS / "scratch", RAW, users)
         return f"{PACKAGE} {shlex.join(words)}"

@@ -62,10 +62,10 @@ def read(
 ) -> Spec:
     """Return the spec of a job.
 
-    packages: folders of the user's components, by name. of_code: `specs.of_code`, which this module
-    cannot import, because then all that plans would belong to the code of every run. UserError
-    where the file is not what the workflow wrote, or where the code is not what the spec was
-    planned with.
+    packages: folders of the user's components, by name. of_code: `spec_code.of_code`, which this
+    module cannot import, because then all that plans would belong to the code of every run.
+    UserError where the file is not what the workflow wrote, or where the code is not what the spec
+    was planned with.
     """
     try:
         spec = atomic_files.read_json(file)

@@ -11,11 +11,7 @@ component of a pipeline. The keys keep their names, since digests and published 
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from shiftbench.config import (
@@ -26,6 +22,7 @@ from shiftbench.config import (
     environment,
     random_settings,
     shared_warm_ups,
+    spec_code,
     spec_files,
     tuning,
     user_files,
@@ -39,17 +36,12 @@ from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
 
-_modules: dict[str, tuple[str, ...]] = {}
-"""The modules behind each digest of code that was computed in this process."""
-_environments: dict[str, dict[str, list[str]]] = {}
-"""The packages behind each digest of an environment, with their versions."""
 HARNESS = "shiftbench.evaluation.running.harness"
 WARM_UP = "shiftbench.evaluation.running.warm_up"
 SUMMARISE = ("shiftbench.evaluation.scoring.summarise", "shiftbench.evaluation.scoring.tidy")
 CHOOSE = "shiftbench.evaluation.scoring.tuning_choice"
 LEDGER = "shiftbench.evaluation.overview.ledger"
 SHAPES = "shiftbench.core.shapes"
-STORES = "shiftbench.data.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.evaluation.{name}" for name in ("scoring.results", "figure_style", "table_files")
 )
@@ -229,43 +221,6 @@ def ledger(config: Config, name: str) -> Spec:
     )
 
 
-def of_code(*modules: str) -> dict[str, str]:
-    """Return the digests of modules with all that they import, and of the packages they need.
-
-    Every job writes or reads stores, which count for all.
-    """
-    return dict(_of_code(modules))
-
-
-@functools.cache
-def _of_code(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    versions = environment.versions(*modules, STORES)
-    packages = hashlib.sha256(json.dumps(versions).encode()).hexdigest()
-    code = digest.code(*modules)
-    _modules[code], _environments[packages] = modules, versions
-    return ("code", code), ("environment", packages)
-
-
-def behind() -> dict[str, dict[str, Any]]:
-    """Return what the digests in all specs made so far stand for.
-
-    For code: each module with its digest. For an environment: each package with its versions.
-    """
-    return {code: digest.contents(*modules) for code, modules in _modules.items()} | _environments
-
-
-def write(spec: Spec, folder: Path) -> Path:
-    """Write the file of a spec that was made in this process, for its job; return where it is."""
-    spec_files.write(folder, spec, _as_read(_modules[spec["code"]]))
-    return spec_files.path(folder, spec)
-
-
-@functools.cache
-def _as_read(modules: tuple[str, ...]) -> dict[str, Any]:
-    """Return what jobs compare the code of modules with, which many of them share."""
-    return spec_files.code(modules, digest.files(*modules))
-
-
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
     """Return the modules of the combinators, the learner and the model of a run."""
     modules = [components.module_name(kind, name) for kind, (name, _) in by_kind(pipeline)]
@@ -341,4 +296,4 @@ def _on(device: str, spec: Spec) -> Spec:
 
 def _with_code(spec: Spec, *modules: str) -> Spec:
     """Return a spec with the digests of what its job runs: code of modules, and their packages."""
-    return spec_files.signed(spec | of_code(*modules))
+    return spec_files.signed(spec | spec_code.of_code(*modules))
