@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shiftbench.cli import main
-from shiftbench.config import components, config_file, jobs, specs
+from shiftbench.config import components, config_file, jobs, spec_code
 from shiftbench.config.job import Job
 
 
@@ -17,7 +17,7 @@ def planned(config: Path, results: Path | str) -> dict[tuple[str, ...], Job]:
 
 def arguments(job: Job, folder: Path) -> list[str]:
     """Return the arguments of a job, and write its spec to a folder."""
-    file = specs.write(job.spec, folder)
+    file = spec_code.write(job.spec, folder)
     users = [str(path) for name, path in components.packages().items() if name != components.OURS]
     return [
         *("job", str(file), "--components", *users, *job.options),

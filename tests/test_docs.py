@@ -226,7 +226,7 @@ def test_every_command_of_the_docs(checkout):
         command for command in commands((ROOT / "docs/clusters.md").read_text())
         if "profiles/slurm" in command
     )  # fmt: skip
-    assert re.search(r"run_learner\s+2", shell(slurm, checkout))
+    assert re.search(r"run_method\s+2", shell(slurm, checkout))
     stores = shell(f".venv/bin/python -c '{snippet()}'", checkout)
     assert "score_by_task" in stores and "info_log_weight" in stores
 

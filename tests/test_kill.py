@@ -140,7 +140,7 @@ def build(folder: Path, stream: str) -> None:
 def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
     """Return the arguments of the run in the workflow's rule, with its files beside `output`."""
     job = job_calls.planned(folder / "kill.yaml", folder)[
-        "run_learner", study, study, learner, "0", "1"
+        "run_method", study, study, learner, "0", "1"
     ]
     return [
         *job_calls.arguments(job, folder / "specs"), "--input", f"{folder}/{study}.zarr.zip",

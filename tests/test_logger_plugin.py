@@ -54,7 +54,7 @@ def info(job: int) -> dict[str, Any]:
         "event": LogEvent.JOB_INFO,
         "jobid": job,
         "rule_msg": f"Running job {job}",
-        "rule_name": "run_learner",
+        "rule_name": "run_method",
     }
 
 
@@ -75,7 +75,7 @@ def run(handler: plugin.LogHandler, folder: Path) -> None:
     log(handler, "RuleException:\nCalledProcessError in file", logging.ERROR)
     for _ in range(2):  # Snakemake repeats errors at the end
         log(handler, "Error", logging.ERROR, event=LogEvent.JOB_ERROR, jobid=last,
-            rule_name="run_learner", log=[str(path)])  # fmt: skip
+            rule_name="run_method", log=[str(path)])  # fmt: skip
     log(handler, "a warning of Snakemake", logging.WARNING)
     handler.close()
 

@@ -101,7 +101,7 @@ JOBS = """\
 from pathlib import Path
 from tests import job_calls
 
-rules = ("build_stream", "run_learner", "summarise_study")
+rules = ("build_stream", "run_method", "summarise_study")
 job_calls.make(Path("mine.yaml"), Path("results"), *rules)
 """
 

@@ -73,7 +73,7 @@ def test_it_refuses_names_whose_results_are_those_of_our_configs(
 def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path) -> None:
     _, written = quickstart.write(tmp_path / "mine")
     study = own_data.study(written, tmp_path / "mine")
-    runs = {name: study.run("illustration", name) for name in study.learners}
+    runs = {name: study.run("illustration", name) for name in study.methods}
     (robust,), (plain,) = (segmentation.changepoints(run) or [] for run in runs.values())
     true = list(quickstart.LEVELS)[1:]
     np.testing.assert_allclose(robust, true, atol=CLOSE)

@@ -77,7 +77,7 @@ def test_arrows_go_down_only(package) -> None:
     wrong = [
         f"{module} imports {other}"
         for module in _modules(package)
-        for other in digest._imported(module)[0]
+        for other in digest.imported(module)[0]
         if _package(other) not in {"", package, *BELOW[package]}
     ]
     assert not wrong
@@ -85,9 +85,7 @@ def test_arrows_go_down_only(package) -> None:
 
 @pytest.mark.parametrize("package", BELOW)
 def test_every_arrow_is_used(package) -> None:
-    used = {
-        _package(other) for module in _modules(package) for other in digest._imported(module)[0]
-    }
+    used = {_package(other) for module in _modules(package) for other in digest.imported(module)[0]}
     assert used - {"", package} == BELOW[package]
 
 
@@ -105,7 +103,7 @@ def test_no_two_sub_packages_import_each_other() -> None:
         for module in _modules(package):
             here = module.rpartition(".")[0] if _is_file(module) else module
             read = left.setdefault(here, set())
-            for other in digest._imported(module)[0]:
+            for other in digest.imported(module)[0]:
                 if _is_file(other):
                     read.add(other.rpartition(".")[0])
     left = {here: read - {here} for here, read in left.items()}
@@ -142,6 +140,6 @@ def test_what_does_not_learn_has_no_use_for_tensorflow(package) -> None:
 @pytest.mark.parametrize("package", BELOW)
 def test_compiled_code_is_cached_by_all_its_sources(package) -> None:
     """numba's cache is keyed by the files of some packages; no other package may compile."""
-    compiled = [name for name in _modules(package) if "numba" in digest._imported(name)[1]]
+    compiled = [name for name in _modules(package) if "numba" in digest.imported(name)[1]]
     allowed = {"shiftbench.cli.forkserver", "shiftbench.core.compiled_cache"}
     assert package in compiled_cache.FOLDERS or allowed.issuperset(compiled)

@@ -30,6 +30,6 @@ def workflows(tmp_path_factory) -> Path:
     """Return the results of a study made by the workflow's jobs."""
     folder = tmp_path_factory.mktemp("workflow")
     (folder / "mine.yaml").write_text(CONFIG)
-    rules = "build_stream", "run_learner", "summarise_study"
+    rules = "build_stream", "run_method", "summarise_study"
     job_calls.make(folder / "mine.yaml", folder / "mine", *rules)
     return folder / "mine"

@@ -23,7 +23,7 @@ VERBS = (
     "derive", "runn", "", "-", "--", "CHECK",
 )  # fmt: skip
 OPTIONS = (
-    "--config", "--for", "--study", "--why", "--budget", "--cores", "--json", "--learner", "--seed",
+    "--config", "--for", "--study", "--why", "--budget", "--cores", "--json", "--method", "--seed",
     "--results", "--to", "--dry-run", "--with", "--trust", "--sample", "--revision", "--table",
     "--profile", "--snakemake", "--output", "--log", "--input", "--raw", "--scratch", "--files",
     "--components", "--threads", "--minutes", "--merge", "--check", "--zz", "-x", "--version",

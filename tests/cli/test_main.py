@@ -60,7 +60,7 @@ def _stream(*more: str) -> int:
 def _run(*more: str) -> int:
     files = ["--input", "steps.zarr.zip", "--output", "run.zarr.zip", "cost.json"]
     files += ["--scratch", "scratch", "--log", "logs/run.log"]
-    return main.main([*_job("run_learner", "toy", "steps", "search", "0", "2"), *files, *more])
+    return main.main([*_job("run_method", "toy", "steps", "search", "0", "2"), *files, *more])
 
 
 def _summarise(*more: str) -> list[str]:
@@ -370,7 +370,7 @@ def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
     stream = [*_job("build_stream", "words"), "--output", "words.zarr.zip"]
     assert main.main(stream) == 0
     capsys.readouterr()
-    run = _job("run_learner", "words", "words", "vbs", "0", "0")
+    run = _job("run_method", "words", "words", "vbs", "0", "0")
     run += ["--input", "words.zarr.zip", "--output", "run.zarr.zip", "cost.json"]
     assert main.main([*run, "--scratch", "scratch"]) == 2
     said = capsys.readouterr().err

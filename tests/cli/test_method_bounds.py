@@ -49,7 +49,7 @@ def run(folder: Path, monkeypatch, act) -> tuple[int, str]:
     monkeypatch.setattr(module, "build", acting)
     log = Path("run.log").absolute()
     jobs = job_calls.planned(Path("small.yaml"), "results")
-    for rule in ("build_stream", "run_learner"):
+    for rule in ("build_stream", "run_method"):
         (job,) = (job for job in jobs.values() if job.rule == rule)
         given = [*job_calls.arguments(job, Path("specs")), "--log", str(log), "--scratch", "s"]
         status = main.main(given)

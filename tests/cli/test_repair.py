@@ -77,7 +77,7 @@ class Workflow:
         assert main.main([*job_calls.arguments(job, RESULTS / "specs"), *scratch]) == 0
         record = {"record_format_version": 6, "params": [repr(job.spec)]}
         for file in job.outputs:
-            place = snakemake_metadata._place("metadata", file)
+            place = snakemake_metadata.place("metadata", file)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(json.dumps(record))
 
@@ -294,7 +294,7 @@ def test_only_deep_finds_a_file_that_looks_as_it_was(workflow: Workflow) -> None
 
 def test_a_file_that_is_just_being_made_is_left_alone(workflow: Workflow) -> None:
     file = str(RESULTS / "studies/toy/scores.csv")
-    marker = snakemake_metadata._place("incomplete", file)
+    marker = snakemake_metadata.place("incomplete", file)
     marker.parent.mkdir(parents=True)
     marker.write_text("{}")
     append(Path(file))

@@ -66,11 +66,6 @@ def test_defaults_are_filled_in(tmp_path) -> None:
     assert study.pipelines["plain"][0][0] == "gaussian-mean"
 
 
-def test_a_key_of_older_configs_has_its_new_name(tmp_path) -> None:
-    (_, old) = errors(tmp_path, GOOD.replace("    methods:", "    learners:"))
-    assert old == 'line 14, studies.toy.learners: the key "learners" is called "methods" now'
-
-
 def test_blocks_of_seeds(tmp_path) -> None:
     assert load(tmp_path, GOOD).blocks("toy") == [(0, 1), (2, 3), (4, 4)]
 

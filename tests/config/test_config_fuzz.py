@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shiftbench.cli import user
+from shiftbench.cli import check
 from shiftbench.config import claims, jobs
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
@@ -164,7 +164,7 @@ def _broken_text(text: str, random: random.Random) -> Broken:
 
 def planned(path: Path) -> tuple[Config, list[str]]:
     """Return the config with its jobs, each with all that its result depends on."""
-    config, _ = user.checked(path)
+    config, _ = check.checked(path)
     planned = jobs.of_config(config, "results", path.stem)
     chosen = planned if len(planned) < 12 else [*planned[:4], *planned[-8:]]
     return config, [f"{job.key} {job.spec['digest']} {job.resources}" for job in chosen]

@@ -38,7 +38,7 @@ def source(tmp_path, monkeypatch) -> Path:
 
 
 def _forget() -> None:
-    for cached in (digest._combined, digest._content, digest._imported):
+    for cached in (digest._combined, digest._content, digest.imported):
         cached.cache_clear()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import components, config_file, digest, environment, specs
+from shiftbench.config import components, config_file, digest, environment, spec_code, specs
 from shiftbench.core.errors import UserError
 
 KINDS = ("streams", "models", "learners", "combinators", "metrics", "artefacts")
@@ -30,7 +30,7 @@ def locked(tmp_path, monkeypatch):
     def forget() -> None:
         environment._lock.cache_clear()
         environment._versions.cache_clear()
-        specs._of_code.cache_clear()
+        spec_code._of_code.cache_clear()
 
     yield changed
     forget()

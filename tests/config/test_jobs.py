@@ -11,7 +11,7 @@ import pytest
 from shiftbench.cli import main
 from shiftbench.cli.jobs import KINDS
 from shiftbench.cli.training import KINDS as TRAINING
-from shiftbench.config import config_file, jobs, spec_files, specs
+from shiftbench.config import config_file, jobs, spec_code, spec_files
 from shiftbench.config.job import Job
 from shiftbench.core import checkout
 from tests.config.test_config_file import GOOD
@@ -40,7 +40,7 @@ def test_jobs_are_planned_after_those_that_they_need(good) -> None:
     for job in planned(good):
         assert not {file for file in job.inputs if file.startswith("results")} - seen
         seen |= set(job.outputs)
-    assert [job.rule for job in planned(good)].count("run_learner") == 6
+    assert [job.rule for job in planned(good)].count("run_method") == 6
 
 
 def test_no_two_jobs_share_a_key_or_a_file(embedded) -> None:
@@ -77,13 +77,15 @@ def test_paths_of_the_users_files_are_options_and_no_part_of_a_spec(tmp_path, ca
 
 
 def test_a_spec_file_is_written_once_and_again_in_another_order(good) -> None:
-    job = next(job for job in planned(good) if job.rule == "run_learner")
+    job = next(job for job in planned(good) if job.rule == "run_method")
     folder = good.parent / "specs"
-    file = specs.write(job.spec, folder)
-    assert file.stem == job.spec["digest"] and spec_files.read(file, {}, specs.of_code) == job.spec
+    file = spec_code.write(job.spec, folder)
+    assert (
+        file.stem == job.spec["digest"] and spec_files.read(file, {}, spec_code.of_code) == job.spec
+    )
     before = file.stat().st_mtime_ns
-    specs.write(job.spec, folder)
+    spec_code.write(job.spec, folder)
     assert file.stat().st_mtime_ns == before
     turned = dict(reversed(job.spec.items()))
-    specs.write(turned, folder)
-    assert list(spec_files.read(file, {}, specs.of_code)) == list(turned)
+    spec_code.write(turned, folder)
+    assert list(spec_files.read(file, {}, spec_code.of_code)) == list(turned)

@@ -15,6 +15,7 @@ from shiftbench.config import (
     config_file,
     digest,
     environment,
+    spec_code,
     specs,
     user_components,
 )
@@ -77,8 +78,8 @@ def forget() -> None:
         components.remove(package)
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_parts"]:
         del sys.modules[name]
-    specs._modules.clear()
-    for module in (components, digest, environment, specs):
+    spec_code._modules.clear()
+    for module in (components, digest, environment, spec_code):
         for made in vars(module).values():
             if hasattr(made, "cache_clear") and made is not environment._lock:
                 made.cache_clear()

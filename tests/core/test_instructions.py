@@ -103,7 +103,7 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
     monkeypatch.setenv(instructions.VARIABLE, "native")
     (tmp_path / "small.yaml").write_text(CONFIG)
     job = job_calls.planned(Path("small.yaml"), "r")[
-        "run_learner", "toy", "steps", "search", "0", "2"
+        "run_method", "toy", "steps", "search", "0", "2"
     ]
     assert main.main(job_calls.arguments(job, tmp_path / "specs")) == 2
     assert "planned with native instructions" in caplog.text

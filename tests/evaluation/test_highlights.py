@@ -45,22 +45,22 @@ def test_lines_on_each_other_are_dashed_but_the_first():
 
 def test_coloured_lines_of_one_colour_have_different_dashes_and_others_are_grey():
     study = stores.image_study()
-    same = dict.fromkeys(study.learners, ("blue", "o"))
+    same = dict.fromkeys(study.methods, ("blue", "o"))
     study = dataclasses.replace(study, method_styles=same)
-    first, second, _ = study.learners
-    styles = [highlights.style(study, name, [second, first]) for name in study.learners]
+    first, second, _ = study.methods
+    styles = [highlights.style(study, name, [second, first]) for name in study.methods]
     assert [each["ls"] for each in styles] == ["--", "-", "-"]
     assert [each["color"] == highlights.GREY for each in styles] == [False, False, True]
 
 
 def test_a_grey_method_is_black_in_colour_and_a_light_name_is_darkened():
     study = stores.image_study()
-    given = dict(zip(study.learners, [("grey", "o"), ("yellow", "s"), ("blue", "D")], strict=True))
+    given = dict(zip(study.methods, [("grey", "o"), ("yellow", "s"), ("blue", "D")], strict=True))
     study = dataclasses.replace(study, method_styles=given)
-    styles = {name: highlights.style(study, name, study.learners) for name in study.learners}
-    assert styles[study.learners[0]]["color"] == figure_style.INK
+    styles = {name: highlights.style(study, name, study.methods) for name in study.methods}
+    assert styles[study.methods[0]]["color"] == figure_style.INK
     axes = Figure().subplots()
-    ends = {name: (1, place, styles[name]["color"]) for place, name in enumerate(study.learners)}
+    ends = {name: (1, place, styles[name]["color"]) for place, name in enumerate(study.methods)}
     highlights.name_ends(axes, ends)
     _, yellow, blue = (np.array(text.get_color()) for text in axes.texts)
     assert (yellow < figure_style.COLOURS["yellow"]).all()

@@ -80,7 +80,7 @@ def test_trials_count_with_their_study_and_others_with_their_own() -> None:
     known = SimpleNamespace(of=lambda spec: SimpleNamespace(wall=spec["wall"]))
     jobs = {
         2: job("build_stream", ""),
-        3: job("run_learner", "toy-tuning"),
+        3: job("run_method", "toy-tuning"),
         4: job("draw_figure", "toy"),
         5: job("draw_figure", "fine-tuning"),
     }

@@ -158,11 +158,11 @@ def test_each_study_gets_a_run_where_time_allows() -> None:
     assert recompute.draw(blocked, Sample(3), 0, 100.0) == []
 
 
-def test_each_learner_of_each_study_gets_a_run_where_time_allows() -> None:
+def test_each_method_of_each_study_gets_a_run_where_time_allows() -> None:
     runs = candidates(a=[1.0] * 50, b=[1.0] * 2, c=[5.0, 300.0])
     for seed in range(20):
-        drawn = recompute.draw(runs, Sample(by_learner=True), seed, 100.0)
-        assert [(one.run.study, one.run.learner) for one in sorted(drawn)] == [
+        drawn = recompute.draw(runs, Sample(by_method=True), seed, 100.0)
+        assert [(one.run.study, one.run.method) for one in sorted(drawn)] == [
             *[("a", "m0"), ("a", "m1"), ("b", "m0"), ("b", "m1"), ("c", "m0")]
         ]
 

@@ -80,13 +80,13 @@ def test_all_runs_give_their_scores_again(project, called, capsys):
     said = capsys.readouterr().out
     assert "10 of 10 runs are computed again, drawn with --seed" in said
     assert said.count(": identical, all ") == 10
-    # Not fwt, which compares the two learners.
+    # Not fwt, which compares the two methods.
     assert "tuned/filter on digits, seeds 0-1: identical, all 4 scores" in said
     assert "different" not in said
 
 
-def test_one_run_of_each_learner_is_computed_again(project, called, capsys):
-    options = ("--study", "tuned", "--sample", "each-learner")
+def test_one_run_of_each_method_is_computed_again(project, called, capsys):
+    options = ("--study", "tuned", "--sample", "each-method")
     assert verify(*options) == 0
     said = capsys.readouterr().out
     assert "2 of 2 runs" in said and "tuned/filter on" in said and "tuned/fresh on" in said
@@ -151,12 +151,12 @@ def test_a_score_that_is_not_published_or_twice_is_found(project, called, capsys
     assert "a line above has the same stream, learner, metric and seed" in capsys.readouterr().err
 
 
-def test_learners_that_the_config_no_longer_has_are_named(project, called, capsys):
+def test_methods_that_the_config_no_longer_has_are_named(project, called, capsys):
     config = Path("config/small.yaml")
     config.write_text(config.read_text().replace("plain: [gau", "other: [gau"))
     assert verify("--study", "toy", "--sample", "100%") == 0
     said = capsys.readouterr().out
-    assert "toy: pairs of stream and learner that the config lacks, left out: 1" in said
+    assert "toy: pairs of stream and method that the config lacks, left out: 1" in said
     assert "2 of 2 runs are computed again" in said
 
 
@@ -249,11 +249,11 @@ def test_options_about_published_results_are_for_these(project, capsys):
 
 
 @pytest.mark.parametrize("wrong", ["-1", "half", "110%", "%"])
-def test_a_sample_is_a_number_a_share_or_each_learner(project, wrong, capsys):
+def test_a_sample_is_a_number_a_share_or_each_method(project, wrong, capsys):
     with pytest.raises(SystemExit):
         verify("--sample", wrong)
     assert (
-        f"{wrong}: write a number of runs, a share as 10%, or each-learner"
+        f"{wrong}: write a number of runs, a share as 10%, or each-method"
         in capsys.readouterr().err
     )
 

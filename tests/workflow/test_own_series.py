@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench.cli import user
+from shiftbench.cli import check
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
 from tests.checkout import ROOT
@@ -39,7 +39,7 @@ def changepoints() -> dict[str, list[int]]:
     spec = {"study": "visits", "title": "Visits"}
     streams = [Path("results/visits/streams/visits.zarr.zip")]
     study = results.load(spec, place / "scores.zarr.zip", place / "summary.csv", streams)
-    found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.learners}
+    found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.methods}
     return {name: np.asarray(points[0]).tolist() for name, points in found.items() if points}
 
 
@@ -75,5 +75,5 @@ def test_check_looks_into_the_files(folder):
 def refused() -> str:
     """Return the message with which `check` refuses the config."""
     with pytest.raises(UserError) as error:
-        user.check(argparse.Namespace(config=Path("visits.yaml")))
+        check.check(argparse.Namespace(config=Path("visits.yaml")))
     return str(error.value)

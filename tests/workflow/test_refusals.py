@@ -33,6 +33,6 @@ def test_a_target_that_is_not_planned_is_told_with_the_remedy(tmp_path: Path) ->
     done = forked.python("snakemake", *options, target, cwd=tmp_path)
     assert done.returncode == 1
     assert (
-        "embedded.yaml plans no job run_learner for toy-step nile vbs-k1 0 99. Ask for a target of"
+        "embedded.yaml plans no job run_method for toy-step nile vbs-k1 0 99. Ask for a target of"
         " this config, or choose another config with --configfile."
     ) in done.stdout

@@ -3,6 +3,8 @@
 The table is src/shiftbench/data/store/raw_files.yaml.
 """
 
+from types import SimpleNamespace
+
 
 rule fetch_raw_file:
     output:

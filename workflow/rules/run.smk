@@ -29,23 +29,23 @@ rule warm_up:
         jobs.COMMAND
 
 
-rule run_learner:
+rule run_method:
     input:
-        inputs("run_learner"),
+        inputs("run_method"),
     output:
         store="<bench>/runs/{study}/{stream}/{method}/{first}-{last}.zarr.zip",
         cost="<bench>/runs/{study}/{stream}/{method}/{first}-{last}.cost.json",
     log:
         "<logs>/runs/{study}/{stream}/{method}/{first}-{last}.log",
-    priority: of_job("run_learner", "priority")
-    threads: resource("run_learner", "threads")
+    priority: of_job("run_method", "priority")
+    threads: resource("run_method", "threads")
     resources:
-        runtime=asked("run_learner", "minutes"),
-        mem_mb=asked("run_learner", "memory_mb"),
-        gpu=of_job("run_learner", "gpus"),
+        runtime=asked("run_method", "minutes"),
+        mem_mb=asked("run_method", "memory_mb"),
+        gpu=of_job("run_method", "gpus"),
     params:
-        spec=of_job("run_learner", "spec"),
-        job=called("run_learner"),
+        spec=of_job("run_method", "spec"),
+        job=called("run_method"),
     message:
         "Running {wildcards.study}: {wildcards.method} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
     shell:

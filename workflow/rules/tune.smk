@@ -1,4 +1,4 @@
-"""Tuning: the best of a learner's trials; the trials are a study of their own, STUDY-tuning."""
+"""Tuning: the best of a method's trials; the trials are a study of their own, STUDY-tuning."""
 
 
 rule choose_settings:

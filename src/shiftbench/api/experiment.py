@@ -28,7 +28,7 @@ OF_CONFIGS = ("components", "seeds_per_job")
 """Keys of a config, not of a study, that `run` takes."""
 OF_THE_WORKFLOW = ("artefacts", "axes", "budgets", "from", "streams", "tuning", "words")
 """Keys of a study that need more than its runs and scores."""
-RULES = ("warm_up", "run_learner", "summarise_study")
+RULES = ("warm_up", "run_method", "summarise_study")
 
 
 def run(
@@ -106,7 +106,7 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a pair, the best first, without learners that have no score: `stream`, `learner`,
+        One row a pair, the best first, without methods that have no score: `stream`, `learner`,
         `next`; `difference`, the first minus the next in the unit of the metric, with its 95 %
         interval `low` to `high`; `p` of the paired t test by Holm's method over the pairs of the
         stream; `resolved`, whether p < 0.05 and the difference is in favour of the first;
@@ -146,9 +146,9 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     rows = []
     for one in values["stream"].values.tolist():
         peers = values.sel(stream=one).transpose("learner", "seed")
-        by_learner = dict(zip(peers["learner"].values.tolist(), peers.values, strict=True))
-        for pair in neighbours.pairs(by_learner, chosen):
-            why = _untested(pair, by_learner[pair.better], by_learner[pair.worse])
+        by_method = dict(zip(peers["learner"].values.tolist(), peers.values, strict=True))
+        for pair in neighbours.pairs(by_method, chosen):
+            why = _untested(pair, by_method[pair.better], by_method[pair.worse])
             rows.append({"stream": one, **_row(pair), "untested": why})
     return pd.DataFrame(rows, columns=["stream", *_COLUMNS])
 
@@ -187,7 +187,7 @@ def _row(pair: neighbours.Pair) -> dict[str, Any]:
 
 
 def _untested(pair: neighbours.Pair, *scores: np.ndarray) -> str:
-    """Return why two learners with these scores [seed] are not tested; empty if they are."""
+    """Return why two methods with these scores [seed] are not tested; empty if they are."""
     if not np.isnan(pair.p):
         return ""
     if pair.compared.difference.n < 2:

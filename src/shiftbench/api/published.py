@@ -44,9 +44,10 @@ class Results:
     def scores(self) -> pd.DataFrame:
         """Every score, a row each, with the columns of `scores.csv`.
 
-        These are study, stream, learner, method (that of the library which the learner stands for,
-        if any), metric, seed, score (NaN for failed seeds and where a metric does not apply) and
-        status. It is a table, since an array of all studies would be empty nearly everywhere.
+        These are study, stream, learner (what the study calls the method), method (its name in the
+        library, if it has one), metric, seed, score (NaN for failed seeds and where a metric does
+        not apply) and status. It is a table, since an array of all studies would be empty nearly
+        everywhere.
         """
         return pd.concat([self._table(name) for name in self.studies], ignore_index=True)
 
@@ -81,7 +82,7 @@ class Results:
         return _labelled_scores.of_table(self._table(name), name)
 
     def intervals(self, name: str) -> pd.DataFrame:
-        """Return the mean score of each learner of a study, with its 95 % interval over seeds.
+        """Return the mean score of each method of a study, with its 95 % interval over seeds.
 
         The numbers are those of score tables and of `summary.csv`, in the unit of the metric.
 

@@ -34,7 +34,7 @@ def cluster(options: argparse.Namespace) -> int:
         return supervisor.run([*command, *words], _name(options.config))
 
     status = repair.run(planned, results, options, start)
-    runs = [Path(job.outputs[0]) for job in planned if job.rule == "run_learner"]
+    runs = [Path(job.outputs[0]) for job in planned if job.rule == "run_method"]
     done = sum(path.is_file() for path in runs)
     print(
         f"{done} of {len(runs)} runs are done, {len(runs) - done} are not;"

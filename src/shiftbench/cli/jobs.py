@@ -75,9 +75,9 @@ def job(options: argparse.Namespace) -> int:
 
 def _of_code(*modules: str) -> dict[str, str]:
     """Return the part of a spec that is about code; imported only where files have changed."""
-    from shiftbench.config import specs
+    from shiftbench.config import spec_code
 
-    return specs.of_code(*modules)
+    return spec_code.of_code(*modules)
 
 
 def fetch(options: argparse.Namespace) -> None:

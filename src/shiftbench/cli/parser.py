@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import __version__
-from shiftbench.cli import cluster, jobs, meta, plan, quickstart, run, user, verifying
+from shiftbench.cli import (
+    check,
+    cluster,
+    jobs,
+    lookup,
+    meta,
+    plan,
+    quickstart,
+    results,
+    run,
+    verifying,
+)
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
@@ -109,13 +120,13 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     running.usage = "shiftbench run [CONFIG] [--deep] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
     running.add_argument("config", **_CONFIG)
     _add_deep(running)
-    checking = _add(verbs, "check", user.check)
+    checking = _add(verbs, "check", check.check)
     checking.add_argument("config", **_CONFIG)
-    listing = _add(verbs, "list", user.list_names)
+    listing = _add(verbs, "list", lookup.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
     listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
     listing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
-    showing = _add(verbs, "show", user.show, ("name",))
+    showing = _add(verbs, "show", lookup.show, ("name",))
     showing.add_argument("--study", help="the method as this study of the config has it")
     showing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     planning = _add(verbs, "plan", plan.plan)
@@ -131,7 +142,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     )
     planning.add_argument("--json", action="store_true", help="for programs")
     _add_deep(planning)
-    trying = _add(verbs, "test", user.test)
+    trying = _add(verbs, "test", check.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
     limit = "time limit for each check of a component (default: 120)"
     trying.add_argument("--limit", type=_seconds, default=120, metavar="SECONDS", help=limit)
@@ -151,20 +162,20 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
     """Add the commands for looking at results, packing and publishing them."""
-    looking = _add(verbs, "words", user.words)
+    looking = _add(verbs, "words", results.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
-    looking.add_argument("--learner", help="default: the first that decides about changes")
+    looking.add_argument("--method", help="default: the first that decides about changes")
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
-    packing = _add(verbs, "crate", user.crate)
+    packing = _add(verbs, "crate", results.crate)
     packing.add_argument("results", **_RESULTS)
     packing.add_argument(
         "--to", type=_folder, required=True, help="folder, new or an earlier crate"
     )
     _add_config(packing)
-    publishing = _add(verbs, "publish", user.publish)
+    publishing = _add(verbs, "publish", results.publish)
     publishing.add_argument("results", **_RESULTS)
     publishing.add_argument(
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
@@ -182,7 +193,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
 
 def _add_site(verbs: argparse._SubParsersAction) -> None:
     """Add the command for making pages of results."""
-    showing = _add(verbs, "site", user.site)
+    showing = _add(verbs, "site", results.site)
     showing.add_argument(
         "results",
         type=_folder,
@@ -223,7 +234,7 @@ def _add_verify(verbs: argparse._SubParsersAction) -> None:
     checking.add_argument("--revision", help="the reference as committed in a git revision")
     text = (
         "runs to compute again: a number in all (default: 3), a share of the runs of each study,"
-        f" such as 10%%, or {verifying.EACH_LEARNER}; at least one per study"
+        f" such as 10%%, or {verifying.EACH_METHOD}; at least one per study"
     )
     _add_sample(checking, text, type=verifying.sample, default="3")
     _add_trust(checking)
@@ -275,7 +286,7 @@ def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentPar
     submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
     more = "more options for snakemake, in one string: --snakemake='--jobs 20'"
     submitting.add_argument("--snakemake", type=shlex.split, default=[], help=more)
-    _add(verbs, "warm", user.warm).add_argument("command", nargs=argparse.REMAINDER)
+    _add(verbs, "warm", run.warm).add_argument("command", nargs=argparse.REMAINDER)
 
 
 def _add(

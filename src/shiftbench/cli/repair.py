@@ -31,9 +31,10 @@ def run(
     Snakemake with some words.
     """
     lost = lost_files.settle(planned, results, options.deep)
-    if lost.unsealed:
+    if lost.without_checksum:
         print(
-            f"Missing or wrong checksums of intact files, written again: {len(lost.unsealed):,}",
+            "Missing or wrong checksums of intact files, written again:"
+            f" {len(lost.without_checksum):,}",
             flush=True,
         )
     if lost.all:

@@ -1,10 +1,11 @@
-"""The command `run`: from a config to its results pages."""
+"""The command `run`, from a config to its results pages, and `warm`, for another command."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
 import json
+import shutil
 import signal
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.core import checkout, extras
+from shiftbench.core.errors import UserError
 from shiftbench.runtime import forkserver_client, graceful_stop
 
 SITE = "site"
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     Returns 0 for success, 1 if a job failed, 2 if the config is wrong, 128 + the number of the
     signal that stopped it.
     """
-    from shiftbench.cli import repair, user
+    from shiftbench.cli import check, repair
     from shiftbench.config import jobs, result_paths
 
     if importlib.util.find_spec("snakemake") is None:
@@ -40,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     begun = time.monotonic()
     signals = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
     _exit_on(signals)
-    config, notes = user.checked(options.config)
+    config, notes = check.checked(options.config)
     number = len(config.studies)
     results = result_paths.of_config(options.config.stem)
     studies = f"{number} {'study' if number == 1 else 'studies'}"
@@ -66,6 +68,16 @@ def run(options: argparse.Namespace) -> int:
         failed = json.loads(report.read_text(encoding="utf-8"))["failed"]
     _finish(options.config, failed, begun)
     return status
+
+
+def warm(options: argparse.Namespace) -> int:
+    """Run a command with fork servers (see `runtime.forkserver_client`)."""
+    command = options.command[options.command[:1] == ["--"] :]
+    if not command:
+        raise UserError("warm: name a command to run, as in `warm -- snakemake`")
+    if not shutil.which(command[0]):
+        raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
+    return forkserver_client.run(command)
 
 
 def _command(config: Path, report: Path, words: list[str]) -> list[str]:

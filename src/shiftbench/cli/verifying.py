@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from shiftbench.cli import user
+from shiftbench.cli import results
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 
@@ -25,8 +25,8 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 UNVERIFIED = 6
 """Exit status if some of the drawn runs, or all of them, were not computed again."""
 INTERRUPTED = 130
-EACH_LEARNER = "each-learner"
-"""Size of a sample with one run of each learner of each study."""
+EACH_METHOD = "each-method"
+"""Size of a sample with one run of each method of each study."""
 OF_PUBLISHED = ("study", "record", "config")
 """Options that apply to published results only."""
 
@@ -84,11 +84,11 @@ MOST = 10_000
 
 
 def sample(text: str) -> Sample:
-    """Return how many runs to draw: a number, a share that ends with %, or one of each learner."""
+    """Return how many runs to draw: a number, a share that ends with %, or one of each method."""
     from shiftbench.publish.recompute import Sample
 
-    if text == EACH_LEARNER:
-        return Sample(by_learner=True)
+    if text == EACH_METHOD:
+        return Sample(by_method=True)
     try:
         share = float(text[:-1]) / 100 if text.endswith("%") else 0.0
         drawn = Sample(1, share) if share else Sample(int(text.removesuffix("%")))
@@ -96,7 +96,7 @@ def sample(text: str) -> Sample:
         drawn = Sample(-1)
     if drawn.number < 0 or not 0 <= drawn.share <= 1:
         raise argparse.ArgumentTypeError(
-            f"{text}: write a number of runs, a share as 10%, or {EACH_LEARNER}"
+            f"{text}: write a number of runs, a share as 10%, or {EACH_METHOD}"
         )
     return drawn
 
@@ -108,7 +108,7 @@ def _verify_published(options: argparse.Namespace) -> int:
     from shiftbench.publish import recompute, recompute_published, verify
 
     by = recompute_published.verifier(seed_of(options))
-    config = config_file.load(user.config_of(options))
+    config = config_file.load(results.config_of(options))
     published = recompute_published.PlannedResults(options.results, config, options.study)
     found = published.candidates(plan.estimator())
     seconds = limits_of(options.limit).seconds
@@ -143,12 +143,10 @@ def _say_what_is_missing(
     drawn: list[Candidate[PublishedRun]],
     asked: Sample,
 ) -> None:
-    """Print which learners the config lacks, and from which studies no run is drawn."""
+    """Print which methods the config lacks, and from which studies no run is drawn."""
     for study in published.studies:
         if unplanned := published.unplanned(study, found):
-            say(
-                f"{study}: pairs of stream and learner that the config lacks, left out: {unplanned}"
-            )
+            say(f"{study}: pairs of stream and method that the config lacks, left out: {unplanned}")
         _say_why_none(study, found, drawn, asked)
 
 
@@ -233,7 +231,7 @@ def _say_what_was_left(
 def _say_why_none(
     study: str, found: Sequence[Candidate], drawn: Sequence[Candidate], asked: Sample
 ) -> None:
-    """Print why no run of a study, or of one of its learners, is computed again."""
+    """Print why no run of a study, or of one of its methods, is computed again."""
     from shiftbench.publish import recompute
 
     groups: dict[tuple[str, ...], list[Candidate]] = {}

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from shiftbench.config import config_layers, grids, method_labels
 from shiftbench.config.components import artefacts_with_row
 from shiftbench.config.composition import Composition
-from shiftbench.config.config_checks import no_setting
 from shiftbench.config.config_layers import ConfigLayers
 from shiftbench.config.library import ANCHORS, Library, YamlValue
 from shiftbench.config.schema import Needs, one_component
+from shiftbench.config.space_checks import no_setting
 from shiftbench.config.yaml_lines import Document, KeyPath
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)

@@ -217,21 +217,21 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     streams = {name: one for name, one in found.items() if one}
     model = part_of_model(study)
     methods: dict[tuple[str, str], Fitted] = {}
-    for (learner, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
+    for (method, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
-        methods[name, learner] = fitted
-        for key, values in tuning.space(study, learner).items():
+        methods[name, method] = fitted
+        for key, values in tuning.space(study, method).items():
             if key.partition(".")[0] not in dict(pipeline):
                 continue
             tried = (parts_of(tuning.applied(pipeline, {key: value})) for value in values)
             trials = (fit_pipeline(parts, model, stream) for parts in tried)
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
-                yield (*place, "methods", learner, key), reason_for(misfit)
+                yield (*place, "methods", method, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
-    for learner in study.pipelines:
-        own = {key: one for key, one in methods.items() if key[1] == learner}
+    for method in study.pipelines:
+        own = {key: one for key, one in methods.items() if key[1] == method}
         for text in _judging(metric, Peers(streams, own)) if metric else ():
             yield (*place, "metric"), text
 

@@ -5,7 +5,6 @@ Valid settings get their defaults here, so that each is validated once.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
@@ -20,10 +19,6 @@ from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
-RENAMED = {("streams", "table-file"): {"separator": "delimiter"}}
-"""Renamed settings of older configs, by component, with their new names."""
-OF_OLDER = {"comma": ",", "semicolon": ";", "tab": "\t"}
-"""Values that renamed settings had, with the new ones."""
 Check = Generator[Issue, None, dict[str, Any] | None]
 """A check that yields issues with settings and returns them with defaults, or None if wrong."""
 
@@ -90,24 +85,9 @@ def misfit(kind: str, name: str, settings: dict[str, Any], errors: Sequence[Any]
     """Return the errors that pydantic finds in one setting of a component in a sentence."""
     setting = str(errors[0]["loc"][0])
     if errors[0]["type"] in form_errors.UNKNOWN_KEY:
-        return _unknown_setting(kind, name, setting, settings.get(setting))
+        return unknown(f"setting of {name}", setting, components.fields(kind, name))
     fits = type_words.of_setting(kind, name, setting)
     return form_errors.of_setting(errors, fits, settings.get(setting))
-
-
-def _unknown_setting(kind: str, name: str, setting: str, given: Any) -> str:
-    """Say that a component has no such setting, or what the setting is called now."""
-    new_name = RENAMED.get((kind, name), {}).get(setting)
-    if new_name is None:
-        return unknown(f"setting of {name}", setting, components.fields(kind, name))
-    value = OF_OLDER.get(given, given) if isinstance(given, str) else given
-    written = f"`{new_name}: {json.dumps(value, default=str)}`"
-    return f"{renamed('setting', setting, new_name)}; write {written}"
-
-
-def renamed(what: str, old: str, new: str) -> str:
-    """Say what a key or a setting of older configs is called now."""
-    return f'the {what} "{old}" is called "{new}" now'
 
 
 def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:

@@ -6,9 +6,8 @@ Each check skips data of a wrong form, so that an error in one place hides none 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -20,12 +19,12 @@ from shiftbench.config import (
     device_checks,
     form_errors,
     seed_checks,
+    space_checks,
     trial_checks,
 )
 from shiftbench.config.base_model import keys
 from shiftbench.config.component_checks import (
     as_list,
-    check_settings,
     mapping,
     name_and_settings,
     pipelines,
@@ -35,14 +34,10 @@ from shiftbench.config.schema import Config, Study, StudyMethod, Tuning
 from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import nearest, unknown
 
-RENAMED = {"learners": "methods"}
-"""Renamed keys of older configs, with their new names."""
 RESERVED = {"all": "all studies", "overview": "what is made of all studies"}
 """Names that no study can have."""
 MAX_RUNS = 100_000
 """The most runs of a study or of its trials; planning far more would never end."""
-MAX_POINTS = 10**9
-"""The most points of a grid from which trials are drawn."""
 
 
 class Checked(NamedTuple):
@@ -76,10 +71,7 @@ def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]])
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
         if item["type"] in form_errors.UNKNOWN_KEY:
-            known = keys(owner(place))
-            new_name = RENAMED.get(str(place[-1]), "")
-            message = component_checks.renamed("key", str(place[-1]), new_name)
-            yield place, message if new_name in known else unknown("key", place[-1], known)
+            yield place, unknown("key", place[-1], keys(owner(place)))
         else:
             yield place, form_errors.message(item)
 
@@ -146,9 +138,13 @@ def _of_study(place: KeyPath, study: dict, streams: dict) -> Iterator[Issue]:
             where = (*place, "methods", name, "pipeline", position)
             yield from _of_needs(where, kind, item, study)
     if study.get("tuning") is not None:
-        yield from _of_tuning((*place, "tuning"), mapping(study["tuning"]), study, streams)
+        yield from space_checks.of_tuning(
+            (*place, "tuning"), mapping(study["tuning"]), study, streams
+        )
     for number, space in enumerate(as_list(study.get("configurations"))):
-        yield from _of_configurations((*place, "configurations", number), mapping(space), study)
+        yield from space_checks.of_configurations(
+            (*place, "configurations", number), mapping(space), study
+        )
 
 
 def _name_issues(place: KeyPath, what: str, values: Any, known: Iterable[str]) -> Iterator[Issue]:
@@ -223,113 +219,3 @@ def _unserved(learner: str, form: bool | str, model: str | None) -> str:
     place = components.path("models", model)
     what = "the shapes of a model" if form == "shapes" else "a model to compute with"
     return f'"{learner}" takes {what}; give {place} a function `{function}(settings, problem)`'
-
-
-def _sees_test_data(family: Any) -> str:
-    """Return the message that trials on streams of a family must not see its test data."""
-    able = [
-        one
-        for one in components.names("streams")
-        if "judge_on" in components.fields("streams", one)
-    ]
-    if family in able:
-        return "trials must not see test data; write judge_on: validation"
-    return (
-        f"trials must not see test data, and {family} has no validation data; tune on streams of"
-        f" {', '.join(able[:-1])} or {able[-1]}"
-    )
-
-
-def _of_tuning(place: KeyPath, tuning: dict, study: dict, streams: dict) -> Iterator[Issue]:
-    """Find issues with the metric, the streams and the search spaces of a study's trials."""
-    metrics = as_list(study.get("metrics"))
-    if isinstance(tuning.get("metric"), str) and tuning["metric"] not in metrics:
-        yield (*place, "metric"), unknown("metric of the study", tuning["metric"], metrics)
-    for name in (name for name in as_list(study.get("streams")) if isinstance(name, str)):
-        changed = mapping(streams.get(name)) | mapping(tuning.get("streams"))
-        yield from component_checks.check_stream((*place, "streams"), changed)
-        if changed.get("judge_on") != "validation":
-            yield (*place, "streams"), _sees_test_data(changed.get("family"))
-    of_study = pipelines(study)
-    own = mapping(tuning.get("methods"))
-    for name in own:
-        if name not in of_study:
-            yield (*place, "methods", name), unknown("method of the study", name, of_study)
-    for name, method in mapping(study.get("methods")).items():
-        search = mapping(mapping(method).get("search"))
-        where = (*place[:-1], "methods", name, *(["search"] if search else []))
-        if name in own:
-            where, search = (*place, "methods", name), mapping(own[name])
-        yield from _of_trials(where, search, of_study[name], tuning)
-
-
-def _of_trials(place: KeyPath, space: dict, pipeline: list, tuning: dict) -> Iterator[Issue]:
-    """Find methods with too few trials, and trials with wrong settings."""
-    if not space:
-        message = "every method of a tuned study is tuned, and this one has nothing to try; give it"
-        yield place, f"{message} a `search`, or name it in the tuning's `methods`"
-        return
-    yield from _of_space(place, space, pipeline)
-    points = math.prod(len(as_list(values)) for values in space.values())
-    if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
-        yield place, f"{points} trials, but every method gets {tuning['trials']}; add values"
-    if points > MAX_POINTS:
-        yield place, f"a grid of more than {MAX_POINTS:,} points; take values away"
-
-
-def no_setting(
-    key: str, known: Collection[str], what: str = "component", method: str | int = ""
-) -> str:
-    """Return why a key is not a component.key of known components; empty if it is one.
-
-    what: the kind of thing that the names denote, for the message. method: the one that has them.
-    """
-    component, _, setting = key.partition(".")
-    if component not in known:
-        of_method = f", of the method {method}" if method else ""
-        return f"{unknown(what, component, known)}; write component.key{of_method}"
-    if setting:
-        return ""
-    kinds = (kind for kind in ("combinators", "learners") if component in components.names(kind))
-    names = [name for kind in kinds for name in components.fields(kind, component)]
-    example = f", such as {component}.{names[0]}" if names else ""
-    return f'"{component}" is a component; write {component}.KEY{example}'
-
-
-def _of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Issue]:
-    """Find values in a space of settings that do not fit a method which has the component."""
-    if study.get("tuning") is not None:
-        yield place, "a study is tuned or has configurations, not both; take one of them out"
-    of_study = pipelines(study)
-    components_of = {
-        name: {str(name_and_settings(item)[0]) for item in pipeline}
-        for name, pipeline in of_study.items()
-    }
-    known = set().union(*components_of.values())
-    for key, values in space.items():
-        if message := no_setting(str(key), sorted(known), "component of a method"):
-            yield (*place, key), message
-            continue
-        component = str(key).partition(".")[0]
-        for name, pipeline in of_study.items():
-            if component in components_of[name]:
-                yield from _of_space(place, {key: values}, pipeline)
-
-
-def _of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
-    """Find values of settings, as component.key, that exclude other settings of the method."""
-    items = {
-        name: (kind, settings)
-        for kind, item in by_kind(pipeline)
-        for name, settings in [name_and_settings(item)]
-    }
-    for key, values in space.items() if items else ():
-        if message := no_setting(str(key), [name for name in items if name]):
-            yield (*place, key), message
-            continue
-        component, _, setting = str(key).partition(".")
-        kind, settings = items[component]
-        if component in components.names(kind):
-            for value in as_list(values):
-                changed = settings | {setting: value}
-                yield from check_settings((*place, key), kind, component, changed)

@@ -48,7 +48,7 @@ def imports(module: str, package: str) -> bool:
 @functools.cache
 def foreign(*modules: str) -> frozenset[str]:
     """Return the names of the other packages that the modules and their imports import."""
-    return frozenset().union(*(_imported(name)[1] for name in closure(*modules)))
+    return frozenset().union(*(imported(name)[1] for name in closure(*modules)))
 
 
 @functools.cache
@@ -60,7 +60,7 @@ def closure(*modules: str) -> frozenset[str]:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
-            waiting.extend(_imported(name)[0])
+            waiting.extend(imported(name)[0])
     return frozenset(seen)
 
 
@@ -132,7 +132,7 @@ class _Bare(ast.NodeTransformer):
 
 
 @functools.cache
-def _imported(module: str) -> tuple[frozenset[str], frozenset[str]]:
+def imported(module: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the imports of one module: modules of this or users' packages; other packages."""
     names = set(_names(module, _without_typing(_tree(module))))
     own = {part for name in names for part in _parts(name) if _is_module(part)}

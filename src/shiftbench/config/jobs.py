@@ -125,7 +125,7 @@ class _Plan:
                     if method in warmed:
                         inputs.append(self.warm_up(study, stream, warmed[method], block))
                     yield Job(
-                        rule="run_learner",
+                        rule="run_method",
                         wildcards=(study, stream, method, *map(str, block)),
                         name=f"{study}/{method} on {stream}, seeds {block[0]}-{block[1]}",
                         study=study,

@@ -62,7 +62,7 @@ def read(
 ) -> Spec:
     """Return the spec of a job.
 
-    packages: folders of the user's components, by name. of_code: `specs.of_code`. This module
+    packages: folders of the user's components, by name. of_code: `spec_code.of_code`. This module
     cannot import it, because then all code for planning would count as code of every run. UserError
     if the file is not what the workflow wrote, or if the code has changed since the spec was
     planned.

@@ -4,18 +4,14 @@ A spec is a dict that JSON can write. It is the only param of its rule, so a job
 exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
 memory and time limits are not part of it; a GPU is, because it gives other bytes.
 
-In the spec of a run `learner` is the whole pipeline, and in those of a study `learners` are its
-rows by name, as in published scores. Elsewhere a learner is the last component of a pipeline. The
-two keys keep their names, since digests and published files have them.
+In the spec of a run `learner` is the whole pipeline, in that of a choice it is a method, and in
+those of a study `learners` are its methods, as in published scores. Elsewhere a learner is the last
+component of a pipeline. The keys keep their names, since digests and published files have them.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from shiftbench.config import (
@@ -26,6 +22,7 @@ from shiftbench.config import (
     environment,
     random_settings,
     shared_warm_ups,
+    spec_code,
     spec_files,
     tuning,
     user_files,
@@ -39,17 +36,12 @@ from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
 
-_modules: dict[str, tuple[str, ...]] = {}
-"""The modules behind each digest of code that was computed in this process."""
-_environments: dict[str, dict[str, list[str]]] = {}
-"""The packages behind each digest of an environment, with their versions."""
 HARNESS = "shiftbench.evaluation.running.harness"
 WARM_UP = "shiftbench.evaluation.running.warm_up"
 SUMMARISE = ("shiftbench.evaluation.scoring.summarise", "shiftbench.evaluation.scoring.tidy")
 CHOOSE = "shiftbench.evaluation.scoring.tuning_choice"
 LEDGER = "shiftbench.evaluation.overview.ledger"
 SHAPES = "shiftbench.core.shapes"
-STORES = "shiftbench.data.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.evaluation.{name}" for name in ("scoring.results", "figure_style", "table_files")
 )
@@ -107,7 +99,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
         | ({"keeps": plan.keeps} if plan.keeps else {})
         | ({"looks": plan.looks} if plan.looks > 1 else {})
     )
-    return _sealed(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
+    return _with_code(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
 
 
 def modules_of_run(spec: Spec) -> list[str]:
@@ -143,7 +135,7 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
         "stack": _stack(modules),
         "instructions": whole["instructions"],
     }
-    return _sealed(
+    return _with_code(
         _on(whole.get("device", "cpu"), spec),
         WARM_UP,
         components.module_name("streams", config.streams[stream].family),
@@ -151,20 +143,20 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
     )
 
 
-def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
-    """Return the spec of choosing the best of a learner's trials on a stream."""
+def choice(config: Config, study: str, stream: str, method: str) -> Spec:
+    """Return the spec of choosing the best of a method's trials on a stream."""
     plan = config.studies[study]
     assert plan.tuning is not None
     metric = plan.tuning.metric
-    return _sealed(
+    return _with_code(
         {
             "kind": "choice",
             "study": study,
             "stream": stream + TRIALS,
-            "learner": learner,
+            "learner": method,
             "metric": metric,
             "higher_is_better": components.metric(metric).higher_is_better,
-            "trials": dict(tuning.trial_names(study, plan, learner)),
+            "trials": dict(tuning.trial_names(study, plan, method)),
         },
         CHOOSE,
     )
@@ -181,7 +173,7 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
 def scores(config: Config, study: str) -> Spec:
     """Return the spec of summarising a study."""
     spec = _of_study(config, study, "scores")
-    return _sealed(spec, *modules_of_scores(spec))
+    return _with_code(spec, *modules_of_scores(spec))
 
 
 def modules_of_scores(spec: Spec) -> list[str]:
@@ -193,7 +185,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
     """Return the spec of making one figure or table of a study."""
     plan = config.studies[study]
     of_claims = "claims" in components.facts("artefacts", name).study
-    return _sealed(
+    return _with_code(
         _of_study(config, study, "artefact")
         | ({"claims": _claims(config, study)} if of_claims else {})
         | ({"cells": plan.cells} if plan.axes else {})
@@ -217,7 +209,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
 
 def ledger(config: Config, name: str) -> Spec:
     """Return the spec of a config's ledger: all claims, and the studies that judge some."""
-    return _sealed(
+    return _with_code(
         {
             "kind": "ledger",
             "config": name,
@@ -227,43 +219,6 @@ def ledger(config: Config, name: str) -> Spec:
         *DRAWING,
         LEDGER,
     )
-
-
-def of_code(*modules: str) -> dict[str, str]:
-    """Return the digests of modules with all that they import, and of the packages that they need.
-
-    Every job reads or writes stores, so the code of stores counts for all jobs.
-    """
-    return dict(_of_code(modules))
-
-
-@functools.cache
-def _of_code(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    versions = environment.versions(*modules, STORES)
-    packages = hashlib.sha256(json.dumps(versions).encode()).hexdigest()
-    code = digest.code(*modules)
-    _modules[code], _environments[packages] = modules, versions
-    return ("code", code), ("environment", packages)
-
-
-def behind() -> dict[str, dict[str, Any]]:
-    """Return what the digests in the specs made so far were computed from.
-
-    For code: each module with its digest. For an environment: each package with its versions.
-    """
-    return {code: digest.contents(*modules) for code, modules in _modules.items()} | _environments
-
-
-def write(spec: Spec, folder: Path) -> Path:
-    """Write the file of a spec that was made in this process, for its job; return where it is."""
-    spec_files.write(folder, spec, _as_read(_modules[spec["code"]]))
-    return spec_files.path(folder, spec)
-
-
-@functools.cache
-def _as_read(modules: tuple[str, ...]) -> dict[str, Any]:
-    """Return the record with which jobs compare the code of modules; many jobs share one."""
-    return spec_files.code(modules, digest.files(*modules))
 
 
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
@@ -315,7 +270,7 @@ def _claims(config: Config, study: str) -> list[Spec]:
 def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
     """Return the spec of a job that makes a stream, or a part of it."""
     family = components.module_name("streams", config.streams[name].family)
-    return _sealed(kind | {"stream": name} | _source(config, name), family)
+    return _with_code(kind | {"stream": name} | _source(config, name), family)
 
 
 def _source(config: Config, name: str) -> Spec:
@@ -339,6 +294,6 @@ def _on(device: str, spec: Spec) -> Spec:
     return spec | {"device": device} | cuda
 
 
-def _sealed(spec: Spec, *modules: str) -> Spec:
-    """Return a spec with what its job runs: the code of the modules, and the packages they need."""
-    return spec_files.signed(spec | of_code(*modules))
+def _with_code(spec: Spec, *modules: str) -> Spec:
+    """Return a spec with the digests of what its job runs: code of modules, and their packages."""
+    return spec_files.signed(spec | spec_code.of_code(*modules))

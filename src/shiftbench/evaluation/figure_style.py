@@ -115,12 +115,12 @@ def figure(height: float, caption: str, basis: str = "") -> Figure:
     return canvas
 
 
-def method_style(study: StudyResults, learner: str) -> dict[str, Any]:
-    """Return colour and marker of a learner, from its method or else from its position."""
-    if learner in study.method_styles:
-        colour, marker = study.method_styles[learner]
+def method_style(study: StudyResults, method: str) -> dict[str, Any]:
+    """Return colour and marker of a method, as the study sets them or else by its position."""
+    if method in study.method_styles:
+        colour, marker = study.method_styles[method]
         return {"color": COLOURS[colour], "marker": marker}
-    position = study.learners.index(learner)
+    position = study.methods.index(method)
     return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
 
 

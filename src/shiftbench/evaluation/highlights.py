@@ -36,34 +36,34 @@ def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:
     return sorted(known, key=lambda name: -means[name])[:most]
 
 
-def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[str, Any]:
-    """Return the style of a learner's line: grey and behind unless `coloured`.
+def style(study: StudyResults, method: str, coloured: Sequence[str]) -> dict[str, Any]:
+    """Return the style of a method's line: grey and behind unless `coloured`.
 
-    Of `coloured` learners of one colour, all but the first are dashed or dotted. A method that is
+    Of `coloured` methods of one colour, all but the first are dashed or dotted. A method that is
     grey elsewhere is black, because grey means the others here.
     """
-    if learner not in coloured:
+    if method not in coloured:
         return {"color": GREY, "marker": "", "ls": "-", "zorder": 1}
-    own = figure_style.method_style(study, learner)
-    before = coloured[: coloured.index(learner)]
+    own = figure_style.method_style(study, method)
+    before = coloured[: coloured.index(method)]
     same = sum(figure_style.method_style(study, name)["color"] == own["color"] for name in before)
     colour = figure_style.INK if own["color"] == figure_style.COLOURS["grey"] else own["color"]
     return own | {"color": colour, "ls": DASHES[same % len(DASHES)], "zorder": 3}
 
 
-def point_style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[str, Any]:
-    """Return the style of a point where each learner has its own row; it always has a marker."""
-    own = style(study, learner, coloured)
-    colour = own["color"] if learner in coloured else figure_style.MUTED
+def point_style(study: StudyResults, method: str, coloured: Sequence[str]) -> dict[str, Any]:
+    """Return the style of a point where each method has its own row; it always has a marker."""
+    own = style(study, method, coloured)
+    colour = own["color"] if method in coloured else figure_style.MUTED
     return own | {"marker": own["marker"] or "o", "color": colour}
 
 
 def label_rows(
-    axes: Axes, study: StudyResults, learners: Sequence[str], coloured: Sequence[str]
+    axes: Axes, study: StudyResults, methods: Sequence[str], coloured: Sequence[str]
 ) -> None:
-    """Label row 0, 1, ... of a panel with the names of learners, in the colours of their lines."""
-    axes.set_yticks(range(len(learners)), [study.label(name) for name in learners])
-    for label, name in zip(axes.get_yticklabels(), learners, strict=True):
+    """Label row 0, 1, ... of a panel with the names of methods, in the colours of their lines."""
+    axes.set_yticks(range(len(methods)), [study.label(name) for name in methods])
+    for label, name in zip(axes.get_yticklabels(), methods, strict=True):
         if name in coloured:
             colour = style(study, name, coloured)["color"]
             label.set(color=readable(colour), fontweight="bold")
@@ -79,9 +79,9 @@ def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return found
 
 
-def shift(learner: str, coloured: Sequence[str]) -> float:
+def shift(method: str, coloured: Sequence[str]) -> float:
     """Return the horizontal shift of a coloured line's points, from -0.5 to 0.5."""
-    return (coloured.index(learner) + 0.5) / len(coloured) - 0.5
+    return (coloured.index(method) + 0.5) / len(coloured) - 0.5
 
 
 def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndarray]) -> list[str]:
@@ -116,7 +116,7 @@ def beyond(names: Sequence[str]) -> str:
 def ends(
     study: StudyResults, points: Mapping[str, tuple[Any, float]], coloured: Sequence[str]
 ) -> dict[str, tuple[Any, float, Any]]:
-    """Return what `name_ends` needs of coloured lines. points: the last point of each learner."""
+    """Return what `name_ends` needs of coloured lines. points: the last point of each method."""
     return {
         study.label(name): (*point, style(study, name, coloured)["color"])
         for name, point in points.items()

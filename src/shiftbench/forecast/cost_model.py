@@ -43,12 +43,12 @@ def of_run(spec: Spec) -> float:
         sizes = _with_vectors(given, sizes)
         if work := components.work("combinators", name):
             sizes = work(given, sizes)
-    learners = (spec["seeds"][1] - spec["seeds"][0] + 1) * sizes.at_once
+    networks = (spec["seeds"][1] - spec["seeds"][0] + 1) * sizes.at_once
     width = multiplications(spec["model"], sizes) * _drawn(spec["model"], settings)
     if spec.get("instructions") == "native":
         width /= NATIVE
-    task = _learning(settings, sizes.rows, learners, width)
-    task += _judging(settings, sizes.rows, sizes.tests * (1 + sizes.tasks / 2), learners, width)
+    task = _learning(settings, sizes.rows, networks, width)
+    task += _judging(settings, sizes.rows, sizes.tests * (1 + sizes.tasks / 2), networks, width)
     return sizes.tasks * sizes.in_turn * task
 
 

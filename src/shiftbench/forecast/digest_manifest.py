@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import digest, specs
+from shiftbench.config import digest, spec_code
 from shiftbench.core import atomic_files
 
 FOLDER = "code"
@@ -22,7 +22,7 @@ FOLDER = "code"
 def write(results: Path) -> None:
     """Record what the specs depend on that this process has made so far."""
     place = results / FOLDER
-    for name, modules in specs.behind().items():
+    for name, modules in spec_code.behind().items():
         if _write(place / f"{name}.json", modules):
             for module, content in modules.items():
                 if isinstance(content, str):  # otherwise it holds the versions of a package
@@ -36,7 +36,7 @@ def changed(results: Path, old: str, new: str) -> list[str]:
 
     Empty if there is no record of the old digest.
     """
-    before, after = _read(results / FOLDER / f"{old}.json"), specs.behind().get(new)
+    before, after = _read(results / FOLDER / f"{old}.json"), spec_code.behind().get(new)
     if before is None or after is None:
         return []
     words = []

@@ -29,13 +29,13 @@ class Lost(NamedTuple):
     """Paths of files to be made again, and of files without their checksum; the new manifest.
 
     damaged: files that changed since their job made them, or are no longer files. removed: files
-    that are gone, although they were made with the present spec. unsealed: intact files whose
-    checksum file is missing or wrong.
+    that are gone, although they were made with the present spec. without_checksum: intact files
+    whose checksum file is missing or wrong.
     """
 
     damaged: list[str]
     removed: list[str]
-    unsealed: list[str]
+    without_checksum: list[str]
     entries: dict[str, Entry]
 
     @property
@@ -84,16 +84,16 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
                 continue  # raw_files.yaml has the checksums of raw files
             name = Path(file).relative_to(results).as_posix()
             before = known.get(name)
-            now, sealed = _look(file, None if deep else before)
+            now, beside = _look(file, None if deep else before)
             if now is None:
                 _add_absent(lost, job, file, name, before)
-            elif now.sha256 == sealed:
+            elif now.sha256 == beside:
                 lost.entries[name] = now
             elif now != NO_FILE and (
-                now.sha256 == before.sha256 if before else trusting and sealed is None
+                now.sha256 == before.sha256 if before else trusting and beside is None
             ):
                 lost.entries[name] = now
-                lost.unsealed.append(file)
+                lost.without_checksum.append(file)
             else:
                 _add_damaged(lost, file, name, before)
     return lost
@@ -103,7 +103,7 @@ def settle(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
     """Find lost files; write the manifest, and the checksums that are missing beside files."""
     lost = find(jobs, results, deep)
     manifest.write(results, lost.entries)
-    checksum.write(*map(Path, lost.unsealed))
+    checksum.write(*map(Path, lost.without_checksum))
     return lost
 
 
@@ -141,7 +141,7 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     entry, which is used if size and times are unchanged.
     """
     path = Path(file)
-    sealed = checksum.sealed(path)
+    beside = checksum.sealed(path)
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -149,8 +149,8 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
     if not stat.S_ISREG(status.st_mode):
         return NO_FILE, None
     if before and before.is_as_left(status):
-        return before, sealed
-    return manifest.entry(checksum.sha256(path), status, _recorded(file)), sealed
+        return before, beside
+    return manifest.entry(checksum.sha256(path), status, _recorded(file)), beside
 
 
 def _add_absent(lost: Lost, job: Job, file: str, name: str, before: Entry | None) -> None:

@@ -24,7 +24,7 @@ from shiftbench.forecast.estimate import Estimate, Estimator
 from shiftbench.forecast.lost_files import Lost
 from shiftbench.forecast.reasons import Reason
 
-LEARNING = ("run_learner", "warm_up")
+LEARNING = ("run_method", "warm_up")
 LIGHT = Estimate(2.0, 2.0, 300 * 2**20, "light", "")
 """Cost of a job without training: mostly the start of its process."""
 
@@ -101,7 +101,7 @@ def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
     found = {job.outputs[0]: cost(job, known) for job in every}
     for study in {job.study for job in every if job.rule in LEARNING}:
         those = [job for job in every if job.study == study and job.rule in LEARNING]
-        runs = sum(job.rule == "run_learner" for job in those)
+        runs = sum(job.rule == "run_method" for job in those)
         total = published(name, study, runs)
         if total and all(found[job.outputs[0]].guess for job in those):
             factor = total / sum(found[job.outputs[0]].cpu for job in those)

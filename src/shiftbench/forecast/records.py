@@ -134,7 +134,6 @@ def of_table(table: Path) -> Iterator[Record]:
         with table.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 numbers = {"work": float, "cpu": float, "wall": float, "memory": int}
-                row.setdefault("method", row.get("variant"))  # as published before 0.2
                 yield Record(*(numbers.get(name, str)(row[name]) for name in FIELDS))
     except (OSError, ValueError, KeyError):
         return

@@ -23,7 +23,7 @@ LONGEST_NAME = 254
 def of(output: str) -> dict[str, Any]:
     """Return Snakemake's record of a file that a job made; empty without a record."""
     try:
-        found = json.loads(_place("metadata", output).read_text(encoding="utf-8"))
+        found = json.loads(place("metadata", output).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if found.get("record_format_version", 0) >= FORMAT else {}
@@ -36,7 +36,7 @@ def is_incomplete(output: str) -> bool:
 
 def is_being_made(output: str) -> bool:
     """Return whether a job that makes the file has started and, as far as known, not ended."""
-    return _place("incomplete", output).exists()
+    return place("incomplete", output).exists()
 
 
 def spec(record: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _sha256(path: str, changed: int) -> str:
     return checksum.sha256(Path(path))
 
 
-def _place(kind: str, path: str) -> Path:
+def place(kind: str, path: str) -> Path:
     """Return where Snakemake records something of a file: its name in base64, in pieces if long."""
     name = urlsafe_b64encode(path.encode()).decode()
     pieces = [name[start : start + LONGEST_NAME] for start in range(0, len(name), LONGEST_NAME)]

@@ -22,7 +22,7 @@ COMPLETED = "http://schema.org/CompletedActionStatus"
 UNKNOWN = "When was not recorded."
 TOOLS = {
     result_files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
-    result_files.RUNS: ("run_learner", "Runs a learner on a stream, for a block of seeds"),
+    result_files.RUNS: ("run_method", "Runs a method on a stream, for a block of seeds"),
     result_paths.STUDIES: ("study", "Joins the runs of a study, and draws its figures and tables"),
     result_files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims"),
 }

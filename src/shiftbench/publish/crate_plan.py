@@ -58,7 +58,7 @@ class CratedRun(NamedTuple):
 
     study: str
     stream: str
-    learner: str
+    method: str
     name: str
     store: Path
     spec: Spec
@@ -217,8 +217,8 @@ def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[st
         group |= {(folder / name).as_posix() for name in (*names, *of_copy)}
         optional |= {(folder / name).as_posix() for name in OPTIONAL}
     for job in results.jobs if has_runs else ():
-        if job.rule in ("run_learner", "warm_up"):
-            group = needed if job.rule == "run_learner" else optional
+        if job.rule in ("run_method", "warm_up"):
+            group = needed if job.rule == "run_method" else optional
             group |= {PurePosixPath(output).as_posix() for output in job.outputs}
     for name in plan.streams:
         optional |= {_stream(name), croissant.place(name).as_posix()}

@@ -1,6 +1,6 @@
 """Entries of the leaderboard: results of others, read from their crates and verified.
 
-A learner of a crate is verified if all files of the crate are unchanged, the scores of its study
+A method of a crate is verified if all files of the crate are unchanged, the scores of its study
 follow from the runs, and some of its runs, computed again here, are the same. Otherwise its entry
 states the problem.
 """
@@ -34,7 +34,7 @@ from shiftbench.publish.crate_files import Limits
 from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
 
 Place = tuple[str, str, str]
-"""Study, stream and learner."""
+"""Study, stream and method."""
 SOUND = ("identical", "rounding")
 """Verdicts that count as the same result."""
 
@@ -60,7 +60,7 @@ class Conditions(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A learner of a crate on a stream.
+    """A method of a crate on a stream.
 
     scores: by seed and metric, from its table; trials: number of settings tried, 0 without tuning;
     problem: the reason why it is not verified, empty if it is.
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
     crate: str
     study: str
     stream: str
-    learner: str
+    method: str
     conditions: Conditions
     scores: pd.DataFrame
     trials: int
@@ -83,14 +83,14 @@ def read(
     trust: bool = False,
     limits: Limits = crate_files.DEFAULT,
 ) -> list[Entry]:
-    """Return the learners of a crate, verified by computing some of their runs again.
+    """Return the methods of a crate, verified by computing some of their runs again.
 
     Parameters
     ----------
     folder
         The crate.
     sample
-        Number of runs per learner that are computed again.
+        Number of runs per method that are computed again.
     seed
         Seed for the choice of these runs.
     trust
@@ -126,7 +126,7 @@ def read(
 
 
 def _untrusted(folder: Path, limits: Limits) -> list[Entry]:
-    """Return the learners of a crate with code that may not run here, so nothing is verified."""
+    """Return the methods of a crate with code that may not run here, so nothing is verified."""
     entries = []
     for place in sorted(folder.glob(f"{result_files.RUNS}/*/*/*/")):
         runs = store_metadata.below(place)
@@ -148,13 +148,13 @@ def _untrusted(folder: Path, limits: Limits) -> list[Entry]:
 
 
 def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) -> Entry:
-    study, stream, learner = place
+    study, stream, method = place
     store = result_paths.stream(folder, stream)
     code = store_metadata.spec(store)["code"] if store.exists() else ""
     rows = tidy_files.read(result_files.study_folder(folder, study) / result_paths.SCORE_TABLE)
-    scores = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]
+    scores = rows[(rows["stream"] == stream) & (rows["learner"] == method)]
     trials = result_files.study_folder(folder, study + TRIALS)
-    choice = trials / result_paths.choice(stream, learner)
+    choice = trials / result_paths.choice(stream, method)
     return Entry(
         folder.resolve().name,
         *place,
@@ -168,7 +168,7 @@ def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) ->
 def _run_problem(
     planned: PlannedCrate, runs: list[recompute.Candidate[CratedRun]], sample: int, seed: int
 ) -> str:
-    """Return the problem with a learner's runs after computing some of them again; may be empty."""
+    """Return the problem with a method's runs after computing some of them again; may be empty."""
     drawn = recompute.draw(runs, recompute.Sample(sample), seed, planned.limits.seconds)
     if not drawn:
         return "none of its runs can be computed again here: they are large, or lack their stream"

@@ -47,7 +47,7 @@ class Run(Protocol):
     @property
     def study(self) -> str: ...
     @property
-    def learner(self) -> str: ...
+    def method(self) -> str: ...
     @property
     def name(self) -> str: ...
 
@@ -78,16 +78,16 @@ class Again(NamedTuple):
 class Sample(NamedTuple):
     """Size of a sample: at least `number` runs in all, and this share of the runs of each group.
 
-    A group is a study; with `by_learner`, a learner of a study. At least one run of each is drawn.
+    A group is a study; with `by_method`, a method of a study. At least one run of each is drawn.
     """
 
     number: int = 0
     share: float = 0.0
-    by_learner: bool = False
+    by_method: bool = False
 
     def group(self, run: Run) -> tuple[str, ...]:
         """Return the group of a run."""
-        return (run.study, run.learner) if self.by_learner else (run.study,)
+        return (run.study, run.method) if self.by_method else (run.study,)
 
 
 NOTHING = Sample()

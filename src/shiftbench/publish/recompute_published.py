@@ -3,7 +3,7 @@
 Published results have the scores of every seed, and no runs. A run that the config plans is
 computed as the workflow would compute it, with the settings that the published trials chose; its
 scores are compared with the published ones of its seeds. Not compared are metrics that relate a
-learner to the study's reference, summaries, tables and figures.
+method to the study's reference, summaries, tables and figures.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class PublishedRun(NamedTuple):
         return self.job.spec
 
     @property
-    def learner(self) -> str:
-        """Return the learner."""
+    def method(self) -> str:
+        """Return the method."""
         return self.place[1]
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return stream and learner."""
-        _, stream, learner, *_ = self.job.wildcards
-        return stream, learner
+        """Return stream and method."""
+        _, stream, method, *_ = self.job.wildcards
+        return stream, method
 
     @property
     def seeds(self) -> range:
@@ -98,30 +98,30 @@ class PlannedResults:
         """Return all planned runs with published scores, and what they would cost here."""
         found = []
         for job in self.jobs:
-            if job.rule == "run_learner" and job.study in self.studies:
+            if job.rule == "run_method" and job.study in self.studies:
                 run = PublishedRun(job.study, job.name, job)
                 if self._places(run.study).issuperset((*run.place, seed) for seed in run.seeds):
                     found.append(Candidate(run, known.of(job.spec).cpu, self._obstacle(run)))
         return found
 
     def unplanned(self, study: str, found: list[Candidate[PublishedRun]]) -> int:
-        """Count pairs of learner and stream with published scores but without a run in `found`."""
+        """Count pairs of method and stream with published scores but without a run in `found`."""
         planned = {one.run.place for one in found if one.run.study == study}
-        return len({(stream, learner) for stream, learner, _ in self._places(study)} - planned)
+        return len({(stream, method) for stream, method, _ in self._places(study)} - planned)
 
     def again(self, one: PublishedRun) -> Again:
         """Compute a run again and compare its scores.
 
         UserError or RuntimeError where it cannot be computed.
         """
-        stream, learner = one.place
+        stream, method = one.place
         places = cached_jobs.made(self._needed(one.job))
         store, made = places[one.job.inputs[0]], places[one.job.outputs[0]]
         spec, published = specs.scores(self.plan, one.study), self.scores(one.study)
         known = published.index.unique("metric")
         alone = spec | {
             "streams": [stream],
-            "learners": {learner: spec["learners"][learner]},
+            "learners": {method: spec["learners"][method]},
             "metrics": [name for name in spec["metrics"] if name in known and _is_alone(name)],
             "reference": None,
         }
@@ -129,7 +129,7 @@ class PlannedResults:
             alone, {stream: zarr_zip.read_any(store)}, [zarr_zip.read(made)]
         )
         ours = tidy.tidy(alone, cube).set_index(KEY)[["score", "status"]]
-        of_run = pd.MultiIndex.from_product([[stream], [learner], alone["metrics"], one.seeds])
+        of_run = pd.MultiIndex.from_product([[stream], [method], alone["metrics"], one.seeds])
         theirs = published[published.index.isin(of_run)]
         return Again(one.name, *_compared(ours, theirs))
 
@@ -178,11 +178,11 @@ class PlannedResults:
         return list(needed.values())
 
     def _places(self, study: str) -> set[tuple[str, str, int]]:
-        """Return stream, learner and seed of all published scores."""
-        return {(stream, learner, seed) for stream, learner, _, seed in self.scores(study).index}
+        """Return stream, method and seed of all published scores."""
+        return {(stream, method, seed) for stream, method, _, seed in self.scores(study).index}
 
     def _scores(self, study: str) -> pd.DataFrame:
-        """Return the published scores and statuses of a study by stream, learner, metric, seed."""
+        """Return the published scores and statuses of a study by stream, method, metric, seed."""
         path = result_files.study_folder(self.folder, study) / result_paths.SCORE_TABLE
         if not path.exists():
             raise UserError(f"{path}: is missing; publish the study again")
@@ -206,7 +206,7 @@ def record(results: Path, study: str, found: Again, planned: int, by: Verifier) 
 
 
 def _is_alone(metric: str) -> bool:
-    """Return whether a metric is about one learner, without the study's reference."""
+    """Return whether a metric is about one method, without the study's reference."""
     return "reference" not in components.metric(metric).study
 
 

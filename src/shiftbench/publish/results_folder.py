@@ -88,7 +88,7 @@ class ResultsFolder:
             for name in sorted(names - self.present[part].keys())
         ]
         if not result_files.is_published(self.folder):
-            runs = [job for job in self.jobs if job.rule == "run_learner"]
+            runs = [job for job in self.jobs if job.rule == "run_method"]
             places = [self.folder / path for job in runs for path in job.outputs]
             lacking += [path for path in places if not path.is_file()]
         if lacking:

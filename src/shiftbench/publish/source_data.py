@@ -1,6 +1,6 @@
 """Source data of a published study: the arrays that its figures and tables are made of.
 
-A single file with the groups of the study's scores.zarr.zip (`scores`, `runs/STREAM/LEARNER`) and,
+A single file with the groups of the study's scores.zarr.zip (`scores`, `runs/STREAM/METHOD`) and,
 below `streams`, the arrays of its streams, except those above `LARGEST_ARRAY`. Digests of code and
 versions of packages are left out, so that equal numbers give equal bytes.
 """

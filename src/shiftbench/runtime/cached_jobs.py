@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from shiftbench.config import components, specs, stream_jobs
+from shiftbench.config import components, spec_code, stream_jobs
 from shiftbench.config.job import Job
 from shiftbench.core import cache_folder as usable_cache
 from shiftbench.core import checkout, exit_statuses
@@ -104,7 +104,7 @@ def _key(job: Job, inputs: Sequence[Path], made_before: Collection[Path]) -> str
     for path in inputs:
         if path in made_before:
             parts.append(path.parent.name)
-        elif job.rule == "run_learner":
+        elif job.rule == "run_method":
             parts.append(checksum.sha256(path))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
@@ -143,7 +143,7 @@ def _bar(total: int) -> tqdm:
 
 def _command(job: Job) -> list[str]:
     """Return the command of a job up to its files, as the rules call it."""
-    file = specs.write(job.spec, cache_folder() / "specs")
+    file = spec_code.write(job.spec, cache_folder() / "specs")
     data = raw_folder(job.spec.get("settings", {}).get("dataset"))
     words = job.words(file, cache_folder() / "scratch", data, components.users().values())
     limits = ["--threads", str(job.resources.threads), "--minutes", str(job.resources.minutes)]

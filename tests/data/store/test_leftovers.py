@@ -46,7 +46,7 @@ def test_files_of_killed_writers_are_removed_and_no_others(tmp_path) -> None:
 def test_the_next_attempt_at_a_job_removes_them(tmp_path) -> None:
     config, results = tmp_path / "small.yaml", tmp_path / "small"
     config.write_text(small_results.CONFIG)
-    rules = ("build_stream", "run_learner", "summarise_study")
+    rules = ("build_stream", "run_method", "summarise_study")
     outputs = [
         Path(file)
         for job in job_calls.planned(config, results).values()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from shiftbench.cli import user
+from shiftbench.cli import check
 from shiftbench.config import config_file
 from shiftbench.config.config_file import ConfigError
 from shiftbench.core.errors import UserError
@@ -159,7 +159,7 @@ def test_a_stream_that_a_study_names_is_an_error_with_the_remedy(
 
 def test_check_says_what_is_left_out_and_which_licence_is_unclear(bucket, table, tmp_path, capsys):
     loaded(tmp_path, "axes: {dataset: [tcpd-nile, tcpd-apple, tcpd-centralia]}")
-    user.check(argparse.Namespace(config=tmp_path / "some.yaml"))
+    check.check(argparse.Namespace(config=tmp_path / "some.yaml"))
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Note: ")]
     assert "Note: marks is without tcpd-apple: the package bucket 2.0 is not " in notes[0]
     assert notes[1].startswith("Note: tcpd-centralia: the licence is unclear, so crates leave")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.config import component_checks, components
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.tables import table_file
 from shiftbench.data.tables.table_file import Settings
@@ -142,17 +142,6 @@ def test_a_file_with_another_delimiter_is_read_or_refused_with_the_setting(tmp_p
             UserError, match=rf"there is one column, .* set `delimiter: {written_as}`"
         ):
             table_file.build(Settings(path.name, "y"), path)
-
-
-def test_the_former_name_of_the_delimiter_is_refused_with_the_new_one() -> None:
-    place = ("streams", "mine")
-    old = {"path": "table.csv", "target": "y", "separator": "semicolon"}
-    (issue,) = component_checks.check_settings(place, "streams", "table-file", old)
-    text = 'the setting "separator" is called "delimiter" now; write `delimiter: ";"`'
-    assert issue == ((*place, "separator"), text)
-    of_series = {"path": "series.csv", "separator": ";"}
-    (issue,) = component_checks.check_settings(place, "streams", "series-file", of_series)
-    assert issue[1].startswith('unknown setting of series-file "separator"')
 
 
 def test_missing_dates_are_noted_also_those_of_the_history(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def of_streams(study, factors):
     ((name, store),) = study.streams.items()
     scores = {}
     for stream in factors:
-        for learner in study.learners:
+        for learner in study.methods:
             scores[f"runs/{stream}/{learner}"] = study.scores[f"runs/{name}/{learner}"]
     cubes = [_cube(study, stream, changes) for stream, changes in factors.items()]
     scores["scores"] = xr.concat(cubes, "stream")

@@ -9,8 +9,8 @@ import pytest
 
 from shiftbench.evaluation.artefacts import _best
 
-LEARNERS = ["a", "b", "c", "d", "joint"]
-STUDY = SimpleNamespace(learners=LEARNERS, bounds=["joint"], label=str.upper)
+METHODS = ["a", "b", "c", "d", "joint"]
+STUDY = SimpleNamespace(methods=METHODS, bounds=["joint"], label=str.upper)
 NAN = np.nan
 
 
@@ -20,7 +20,7 @@ def said(*streams):
     The scores of a learner are a list over seeds, or a number for a single seed.
     """
     scores = {
-        f"s{n}": {name: np.array(of, ndmin=1) for name, of in zip(LEARNERS, each, strict=False)}
+        f"s{n}": {name: np.array(of, ndmin=1) for name, of in zip(METHODS, each, strict=False)}
         for n, each in enumerate(streams)
     }
     return _best.smallest(STUDY, scores, "average loss", ("ends with", "end with"))

@@ -143,7 +143,7 @@ def runs_of(study):
     return {
         f"runs/{stream}/{learner}": study.scores[f"runs/{stream}/{learner}"]
         for stream in study.streams
-        for learner in study.learners
+        for learner in study.methods
     }
 
 

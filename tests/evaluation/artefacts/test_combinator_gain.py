@@ -71,7 +71,7 @@ def synthetic(gains, streams=(STREAM,), seeds=4):
     study = continual_stores.study(("map", "soft", "hard", "other"), stores, seeds, ["acc"], made)
     cube = study.cube.copy(deep=True)
     for number, stream in enumerate(streams):
-        for name in study.learners:
+        for name in study.methods:
             gain = gains.get(name, [np.nan] * len(streams))[number] if name != "map" else 0
             values = 0.5 + np.arange(seeds) / 64 + gain / 100
             cube["score"].loc[{"stream": stream, "learner": name}] = values

@@ -26,7 +26,7 @@ def test_lines_are_scores_and_shares_of_shifts() -> None:
     study = stores.toy_study()
     so_far, in_windows, shifts = error_over_time.draw(study).get_axes()
     assert so_far.get_ylabel().startswith("log predictive")  # jump_f1 has no score per task
-    for place, learner in enumerate(study.learners):
+    for place, learner in enumerate(study.methods):
         values = study.by_task("toy-step", learner, "log_predictive").mean(axis=0)
         assert so_far.get_lines()[place].get_ydata()[-1] == pytest.approx(values.mean())
         assert in_windows.get_lines()[place].get_ydata() == pytest.approx(values)
@@ -67,7 +67,7 @@ def test_run_lengths_of_rows_have_no_line_where_tasks_have_several_rows(monkeypa
 
     monkeypatch.setattr(segmentation, "inferred", refused)
     so_far, _ = error_over_time.draw(study).get_axes()
-    assert len(so_far.get_lines()) >= len(study.learners)
+    assert len(so_far.get_lines()) >= len(study.methods)
 
 
 def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:

@@ -65,7 +65,7 @@ def study():
         by_path(tree),
         table,
         {STREAM: store},
-        methods=spec["methods"],
+        method_of=spec["methods"],
         labels=labels,
         bounds=["joint"],
     )
@@ -181,7 +181,7 @@ def test_lines_inside_a_task_begin_at_the_end_of_the_task_before():
 def test_the_gap_is_written_beside_each_name(study):
     figure = stability_gap.draw(study)
     shown = {axes.get_title(loc="left"): axes.get_title(loc="right") for axes in figure.get_axes()}
-    assert shown == {study.label(name): "20.0" for name in study.learners}
+    assert shown == {study.label(name): "20.0" for name in study.methods}
 
 
 def test_the_title_says_whose_gap_is_smallest_without_bounds(study):
@@ -215,7 +215,7 @@ def test_names_beside_lines_do_not_cover_each_other(study):
     assert np.argsort(heights).tolist() == [0, 1, 3, 2]
     assert heights[2] == pytest.approx(0.9)
     axes = plasticity.draw(study).get_axes()[0]
-    assert len(axes.get_lines()) == len(study.learners)
+    assert len(axes.get_lines()) == len(study.methods)
     (line, *_) = axes.get_lines()
     expected = 100 * (looks(0.5)[:, 0, :, 0]).mean()
     assert line.get_ydata() == pytest.approx([expected] * TASKS)

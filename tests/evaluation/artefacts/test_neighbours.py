@@ -20,7 +20,7 @@ def study():
 
 def test_neighbours_are_those_of_the_ranking_by_acc(study):
     table = neighbours.tabulate(study)
-    ends = {name: study.score("permuted-mnist", name, "acc").mean() for name in study.learners}
+    ends = {name: study.score("permuted-mnist", name, "acc").mean() for name in study.methods}
     order = sorted(ends, key=lambda name: -ends[name])
     assert study_ranking.leading_metric(study, "neighbours") == "acc"
     assert table["learner"].tolist() == order[:-1] and table["next"].tolist() == order[1:]
@@ -56,7 +56,7 @@ def test_where_less_is_better_the_least_is_first_and_units_are_the_metrics():
     table = neighbours.tabulate(study)
     metric = "average_cumulative_loss"
     assert study_ranking.leading_metric(study, "neighbours") == metric
-    means = {name: study.score("breast-cancer", name, metric).mean() for name in study.learners}
+    means = {name: study.score("breast-cancer", name, metric).mean() for name in study.methods}
     assert table["learner"][0] == min(means, key=lambda name: means[name])
     assert float(table["difference"][0].split()[0]) < 0
     assert "1 % of the mean over learners" in neighbours.caption(study)

@@ -33,7 +33,7 @@ def change():
 def test_lines_end_at_the_score_and_start_after_the_burn_in(study):
     (panel,) = average_cumulative_loss.draw(study).get_axes()
     lines = {line.get_label(): line for line in panel.get_lines()}
-    for learner in study.learners:
+    for learner in study.methods:
         score = study.score("breast-cancer", learner, "average_cumulative_loss").mean()
         assert lines[learner].get_ydata()[-1] == pytest.approx(score)
         assert lines[learner].get_xdata()[[0, -1]].tolist() == [10, 569]
@@ -44,13 +44,13 @@ LOSS = "average_cumulative_loss"
 
 def differ(study, best, metric, without=()):
     """Return whether each other learner differs from the best one over orders of the data."""
-    scores = {name: study.score("breast-cancer", name, metric) for name in study.learners}
+    scores = {name: study.score("breast-cancer", name, metric) for name in study.methods}
     others = [of for name, of in scores.items() if name not in (best, *without)]
     return paired.worse(scores[best], others)
 
 
 def test_the_title_says_who_ends_with_the_smallest_loss(study):
-    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.methods}
     best = min(ends, key=ends.get)
     said = f"breast-cancer: {best} ends with the smallest average loss of 3 methods"
     said += f", {ends[best]:.3g}; no other is significantly worse"
@@ -64,7 +64,7 @@ def test_the_title_says_who_ends_with_the_smallest_loss(study):
 
 
 def test_the_title_counts_the_streams_without_learners_that_failed(study):
-    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.methods}
     first, second, _ = sorted(ends, key=ends.get)
     failed = {(first, LOSS): np.nan}
     three = changed.of_streams(study, {"one": {}, "two": failed, "three": failed})
@@ -75,7 +75,7 @@ def test_the_title_counts_the_streams_without_learners_that_failed(study):
     assert not differ(study, second, LOSS, without=[first]).any()
     assert average_cumulative_loss.draw(three).get_suptitle() == said
     assert average_cumulative_loss.caption(three).startswith(f"{said}. ")
-    nothing = {(name, LOSS): np.nan for name in study.learners}
+    nothing = {(name, LOSS): np.nan for name in study.methods}
     none = changed.of_streams(study, {"one": nothing})
     assert average_cumulative_loss.message(none) == "one: no method has an average loss"
 
@@ -84,9 +84,9 @@ def test_lines_have_their_names_at_their_ends_and_two_have_bands(study):
     drawn = average_cumulative_loss.draw(study)
     (panel,) = drawn.get_axes()
     assert not drawn.subfigs[0].legends
-    assert {text.get_text() for text in panel.texts} == set(study.learners)
+    assert {text.get_text() for text in panel.texts} == set(study.methods)
     assert len(panel.collections) == average_cumulative_loss.BANDS
-    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.learners}
+    ends = {name: study.score("breast-cancer", name, LOSS).mean() for name in study.methods}
     best = sorted(ends, key=ends.get)[: average_cumulative_loss.BANDS]
     lines = {line.get_label(): line for line in panel.get_lines()}
     filled = {tuple(band.get_facecolor()[0][:3]) for band in panel.collections}
@@ -129,7 +129,7 @@ def test_the_legend_and_the_panels_are_below_the_title(study):
 
 def test_lines_that_coincide_are_told_by_their_markers(study):
     (panel,) = average_cumulative_loss.draw(study).get_axes()
-    lines = [line for line in panel.get_lines() if line.get_label() in study.learners]
+    lines = [line for line in panel.get_lines() if line.get_label() in study.methods]
     styles = {(line.get_marker(), line.get_color()) for line in lines}
     assert len(styles) == len(lines) == len({line.get_markevery()[0] for line in lines})
 
@@ -151,7 +151,7 @@ def test_without_regret_no_best_predictor_is_drawn_or_spoken_of(change):
 def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
     (panel,) = regret.draw(study).get_axes()
     assert [text.get_text() for text in panel.texts] == ["no\ntheorem"]
-    assert panel.texts[0].get_position()[0] == study.learners.index("ngvi")
+    assert panel.texts[0].get_position()[0] == study.methods.index("ngvi")
     points = {"o": [], "s": [], "_": []}
     for line in panel.get_lines():
         if line.get_marker() in points:
@@ -176,7 +176,7 @@ def shares(study):
                 for kind, bound in BOUND_OF.items()
             ]
         )
-        for name in study.learners
+        for name in study.methods
     }
 
 
@@ -206,8 +206,8 @@ def test_the_title_counts_regrets_above_their_bound(study):
 
 
 def test_without_a_bound_the_title_says_whose_regret_is_smallest(study):
-    bounds = {(name, bound): np.nan for name in study.learners for bound in BOUND_OF.values()}
-    means = {name: study.score("breast-cancer", name, "regret").mean() for name in study.learners}
+    bounds = {(name, bound): np.nan for name in study.methods for bound in BOUND_OF.values()}
+    means = {name: study.score("breast-cancer", name, "regret").mean() for name in study.methods}
     best = min(means, key=means.get)
     none = changed.of_streams(study, {"one": bounds})
     assert not differ(study, best, "regret").any()

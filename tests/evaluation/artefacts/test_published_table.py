@@ -15,7 +15,7 @@ def test_all_learners_stand_beside_what_a_paper_prints() -> None:
     study = stores.study("regret", stream, stores.ONLINE_METRICS[:2], runs)
     table = published_table.tabulate(study)
     assert table["metric"].tolist() == ["average_cumulative_loss (loss per observation)"] * 2
-    assert table["learner"].tolist() == [study.label(learner) for learner in study.learners]
+    assert table["learner"].tolist() == [study.label(learner) for learner in study.methods]
     by_learner = table.set_index(study.cube["learner"].values)
     ours = study.score("breast-cancer", "sva", "average_cumulative_loss").mean()
     paper = study.published("breast-cancer", "sva", "average_cumulative_loss").mean

@@ -24,7 +24,7 @@ def dated(points, **others):
 
 
 def test_the_title_says_what_dates_best():
-    learners = dict.fromkeys(study().learners)
+    learners = dict.fromkeys(study().methods)
     rates, errors = (
         {name: study().score(STREAM, name, metric).mean() for name in learners}
         for metric in (rate_distortion.RATE, "dating_error")

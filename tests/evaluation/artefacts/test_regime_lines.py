@@ -171,5 +171,5 @@ def _tree(study):
     return {
         f"runs/{stream}/{name}": study.run(stream, name)
         for stream in study.streams
-        for name in study.learners
+        for name in study.methods
     }

@@ -43,7 +43,7 @@ def boxes(axes) -> list[Rectangle]:
 
 def test_a_cell_has_its_leader_and_who_shares_its_lead(study, cells):
     for stream, cell in cells.items():
-        scores = {name: study.score(stream, name, "accuracy") for name in study.learners}
+        scores = {name: study.score(stream, name, "accuracy") for name in study.methods}
         best = max(scores, key=lambda name: scores[name].mean())
         assert cell.leader == best
         raw = {
@@ -100,7 +100,7 @@ def test_the_caption_counts_what_is_resolved(study, cells):
     assert f"significantly better than all others in {number} of 4 cells" in caption
     leaders = [cell.leader for cell in cells.values()]
     most = max(map(leaders.count, leaders))
-    best = [name for name in study.learners if leaders.count(name) == most]
+    best = [name for name in study.methods if leaders.count(name) == most]
     names = " and ".join(f'"{study.label(name)}"' for name in best)
     assert len(best) == 2 and caption.startswith(f"{names} each lead in {most} of 4 cells; ")
     assert regime_map.draw(study).get_suptitle() == caption.partition(". Colour")[0]
@@ -140,7 +140,7 @@ def test_where_less_is_better_the_least_leads():
 
 def test_the_table_has_the_numbers_of_the_map(study, cells):
     table = regime_table.tabulate(study)
-    assert len(table) == 4 * len(study.learners)
+    assert len(table) == 4 * len(study.methods)
     assert list(table.columns[:3]) == ["rows", "tasks_per_segment", "method"]
     for stream, cell in cells.items():
         values = study.cells[stream]
@@ -190,7 +190,7 @@ def test_an_error_about_leads_names_the_artefact(study):
 
 @pytest.mark.long
 def test_a_long_name_has_two_lines_and_the_markers_are_of_all_who_may_lead(study, cells):
-    long = study.labels | dict.fromkeys(study.learners, "A method with a very long name indeed")
+    long = study.labels | dict.fromkeys(study.methods, "A method with a very long name indeed")
     left, _ = regime_map.draw(dataclasses.replace(study, labels=long)).get_axes()
     names = [text for text in texts(left) if text.startswith("A method")]
     assert names and all(" ".join(name.split("\n")) == long["vcl"] for name in names)

@@ -63,7 +63,7 @@ def study(streams=None, metrics=METRICS, failed=()):
     spec = {"study": "s", "metrics": metrics, "learners": list(methods), "streams": list(streams)}
     tree, table = summarise.summarise(spec | {"methods": methods, "reference": None}, streams, runs)
     return StudyResults(
-        "s", "A study", "", "", stores.by_path(tree), table, streams, methods=methods,
+        "s", "A study", "", "", stores.by_path(tree), table, streams, method_of=methods,
         labels={"mfvi": "MFVI", "ours": "Radial"},
     )  # fmt: skip
 

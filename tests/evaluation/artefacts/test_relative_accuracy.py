@@ -84,7 +84,7 @@ def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
         "images: of 6 methods, 4 are above vcl and 2 below (95 % intervals, not"
         f" corrected); vogn leads most, by {lead:.1f} points; all others are significantly worse"
     )
-    others = [means.sel(learner=name) for name in study.learners if name not in ("vcl", "vogn")]
+    others = [means.sel(learner=name) for name in study.methods if name not in ("vcl", "vogn")]
     assert paired.worse(means.sel(learner="vogn"), others).all()
     assert block.get_suptitle() == said
     assert relative_accuracy.caption(study).startswith(f"{said}. ")
@@ -238,7 +238,7 @@ def flags_of_task_3():
 
 def test_a_detector_that_failed_on_the_first_stream_is_shown_on_the_others():
     study = two_streams({"one": "abc", "two": "c"})
-    assert relative_accuracy._detecting_learners(study) == ["a", "b"]
+    assert relative_accuracy._detecting_methods(study) == ["a", "b"]
     assert "strip below" in relative_accuracy.caption(study)
 
 

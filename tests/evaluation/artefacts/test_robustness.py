@@ -62,7 +62,7 @@ def halves(of_study):
     """Return the error that four of the eight configurations keep to; NaN where fewer have one."""
     scores = {
         name: np.sort(of_study.score("toy-step", name, "squared_error"))
-        for name in of_study.learners
+        for name in of_study.methods
     }
     return {name: values[3] for name, values in scores.items()}
 

@@ -27,7 +27,7 @@ def axes_with(figure, words):
 def test_delays_and_misses_are_all_true_shifts(study):
     late = axes_with(shift_detection.draw(study), "delay")
     bars = [(bar.get_y() + bar.get_height() / 2, bar.get_width()) for bar in late.patches]
-    for row in range(len(study.learners)):
+    for row in range(len(study.methods)):
         assert sum(width for y, width in bars if round(y) == row) == pytest.approx(100)
 
 
@@ -46,7 +46,7 @@ def test_reliability_is_drawn_right_after_and_in_hindsight_with_its_counts(study
     figure = shift_detection.draw(study)
     for when in ("right after the task", "in hindsight"):
         axes = axes_with(figure, when)
-        assert len(axes.containers) == len(study.learners)
+        assert len(axes.containers) == len(study.methods)
     tasks = study.streams["toy-step"].sizes["task"]
     counts = [axes for axes in figure.get_axes() if axes.get_ylabel() == "tasks"]
     for axes in counts:
@@ -122,7 +122,7 @@ def without_shifts(study, *names):
     ((first, store),) = study.streams.items()
     steady = store.assign(shift=store["shift"] & False).assign_attrs(store.attrs)
     tree = {"scores": xr.concat([study.cube] * len(names), "stream").assign_coords(stream=[*names])}
-    for learner in study.learners:
+    for learner in study.methods:
         tree |= {f"runs/{name}/{learner}": study.run(first, learner) for name in names}
     streams = {name: store if name == "changing" else steady for name in names}
     return dataclasses.replace(study, scores=tree, streams=streams)

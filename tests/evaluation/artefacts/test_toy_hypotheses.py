@@ -63,7 +63,7 @@ def test_the_title_says_who_was_behind_and_what_beams_find(study):
     said = toy_hypotheses.message(study)
     assert toy_hypotheses.draw(study).get_suptitle() == said
     assert toy_hypotheses.caption(study).startswith(f"{said}. ")
-    scores = {name: study.score("toy-step", name, "jump_f1").mean() for name in study.learners}
+    scores = {name: study.score("toy-step", name, "jump_f1").mean() for name in study.methods}
     best = f"{100 * max(scores.values()):.1f} %"
     assert f"K = 2, {best}" in said or f"to {best} (K = 2)" in said
     assert "(seed " in said or said.startswith("In no seed")
@@ -72,7 +72,7 @@ def test_the_title_says_who_was_behind_and_what_beams_find(study):
 def test_shares_are_drawn_in_percent(study):
     panels = {axes.get_ylabel(): axes for axes in toy_hypotheses.draw(study).get_axes()}
     drawn = panels[toy_hypotheses.LABELS["jump_f1"]].containers[0].lines[0].get_ydata()
-    scores = [100 * study.score("toy-step", name, "jump_f1").mean() for name in study.learners]
+    scores = [100 * study.score("toy-step", name, "jump_f1").mean() for name in study.methods]
     assert drawn[0] == pytest.approx(scores[0])
 
 

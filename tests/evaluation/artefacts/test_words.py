@@ -185,7 +185,7 @@ def test_the_table_has_binning_beside_the_learners():
     periods = stream().sizes["task"]
     bins = [length for length in rate_distortion_table.LENGTHS if length <= periods]
     names = [f"Binning, {length} period{'s' if length > 1 else ''}" for length in bins]
-    assert table.index.tolist() == [*study().learners, *names]
+    assert table.index.tolist() == [*study().methods, *names]
     two = table.loc["Binning, 2 periods"]
     assert [two["words"], two["error"], two["as_printed"]] == ["11.000", "0.500", "0.500"]
     every = table.loc["independent"]
@@ -228,7 +228,7 @@ BEAMS = {
 class Beams(StudyResults):
     """The part of a study of BEAMS that the curves need."""
 
-    learners = tuple(BEAMS)
+    methods = tuple(BEAMS)
 
     def score(self, stream, learner, metric):
         return np.ones(1)
@@ -276,7 +276,7 @@ def test_histories_for_people():
     assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
     for arguments, said in (
         ((["b-99"], None, 0), 'unknown word "b-99"'),
-        (([name], "vlc", 0), 'unknown learner "vlc"; did you mean "vcl"'),
+        (([name], "vlc", 0), 'unknown method "vlc"; did you mean "vcl"'),
         (([name], None, 7), 'unknown seed "7"; known: 0, 1'),
     ):
         with pytest.raises(UserError, match=said):

@@ -120,7 +120,7 @@ def study(learners=tuple(LEARNERS), streams=None, seeds=3, metrics=METRICS, runs
     }
     tree, table = summarise.summarise(spec, stores, [*made, *runs])
     cuts = "20 epochs a task in place of 100"
-    keys = {key: spec[key] for key in ("methods", "reference")}
+    keys = {"method_of": spec["methods"], "reference": spec["reference"]}
     keys["bounds"] = [name for name in ("independent", "joint") if name in learners]
     return StudyResults("continual", "A study", cuts, "", by_path(tree), table, stores, **keys)
 

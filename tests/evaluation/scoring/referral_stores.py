@@ -88,5 +88,5 @@ def study(runs, store, metrics=METRICS, labels=None):
     tree, table = summarise.summarise(spec, {about: store}, runs)
     return StudyResults(
         "referral", "Referral", "rows made up", "", by_path(tree), table, {about: store},
-        methods=methods, labels=labels or {},
+        method_of=methods, labels=labels or {},
     )  # fmt: skip

@@ -299,6 +299,6 @@ def test_results_from_files_equal_those_in_memory(tmp_path):
         [tmp_path / "images.zarr.zip"],
     )
     xr.testing.assert_identical(again.cube, study.cube)
-    assert again.learners == ["vbs-k6", "vcl", "lp"]
+    assert again.methods == ["vbs-k6", "vcl", "lp"]
     assert again.basis() == study.basis()
     assert again.basis().startswith("images: 3 of 3 runs per learner. 9 tasks in place of 100. ")

@@ -25,12 +25,6 @@ def test_a_summary_is_read_exactly_and_older_notes_as_today(tmp_path: Path) -> N
     assert row["n"] == 1 and row["published_note"] == "0.01 of it"
 
 
-def test_a_summary_may_be_older_than_the_notes(tmp_path: Path) -> None:
-    older = (HEAD.replace(",published_note", ""), "toy,late,nan,f1,1.0,,,,1,,1 of 1")
-    table = summary_files.read(written(tmp_path, *older))
-    assert table["published_note"].tolist() == [""] and set(table) == set(summarise.COLUMNS)
-
-
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [

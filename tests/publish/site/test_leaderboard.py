@@ -51,7 +51,7 @@ def made(folder: Path, name: str, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     results = folder / "results" / name
-    job_calls.make(file, results, "build_stream", "run_learner", "summarise_study")
+    job_calls.make(file, results, "build_stream", "run_method", "summarise_study")
     return results
 
 

@@ -157,7 +157,7 @@ def test_numbers_are_those_of_the_summary(
     page = site / "studies" / f"{place}{'-details' if detailed else ''}.html"
     rows = documents[page].one("table", id="table").all("tr")[1:]
     cells = {
-        (row.attributes["data-stream"], row.attributes["data-learner"], metric): cell
+        (row.attributes["data-stream"], row.attributes["data-method"], metric): cell
         for row in rows
         for cell in row.all("td")
         if (metric := cell.attributes.get("data-metric"))
@@ -184,10 +184,10 @@ def test_a_large_table_is_one_of_methods_by_streams_on_the_page_of_its_study(
     page = documents[site / "studies/embedded/online-regret.html"]
     head, *rows = page.one("table", id="table").all("tr")
     streams = [one.text for one in head.all("th")[1:]]
-    assert {row.attributes["data-learner"] for row in rows} == set(means.index)
+    assert {row.attributes["data-method"] for row in rows} == set(means.index)
     for row in rows:
         scores = [float(cell.attributes["data-sort"]) for cell in row.all("td")]
-        expected = means.loc[row.attributes["data-learner"], streams]
+        expected = means.loc[row.attributes["data-method"], streams]
         assert scores == pytest.approx(expected.tolist(), rel=1e-5)
     for stream, column in zip(
         streams, zip(*(row.all("td") for row in rows), strict=True), strict=True
@@ -398,7 +398,7 @@ def test_findings_say_what_cannot_be_known(found: collect.SiteResults) -> None:
 def test_equal_scores_lead_together_and_none_of_them_is_behind(tmp_path: Path) -> None:
     cell = ranking.rank("series", {"a": np.ones(1), "b": np.ones(1), "c": np.zeros(1)}, "cover")
     known = standings.Standings("cover", {"series": cell}, [])
-    states = {name: known.of_learner(name).state for name in "abc"}
+    states = {name: known.of_method(name).state for name in "abc"}
     assert states == {"a": standings.BEST, "b": standings.TIED, "c": standings.UNKNOWN}
     said = _finding(copied(tmp_path, "cpu/annotated-series"))
     assert "with equal scores count for each" in said
@@ -421,7 +421,7 @@ def test_a_chart_begins_with_a_stream_that_has_scores(tmp_path: Path) -> None:
     assert scores is not None
     scored = {*scores.loc[(scores["metric"] == "alarm_area") & scores["score"].notna(), "stream"]}
     assert study.streams[0] not in scored, "no change is due there"
-    styles = method_styles.of_study(study.planned, study.learners)
+    styles = method_styles.of_study(study.planned, study.methods)
     chart = charts.chart(study, "alarm_area", styles)
     assert chart is not None
     assert chart["names"]["stream"][0] in scored
@@ -453,23 +453,23 @@ def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
     known = standings.of(study, found.library)
     assert known.bounds == ["independent", "joint"]
     assert (
-        known.of_learner("joint").state == standings.BOUND and known.of_learner("joint").shown == ""
+        known.of_method("joint").state == standings.BOUND and known.of_method("joint").shown == ""
     )
-    assert known.of_learner("vcl-coreset-random") == (1, 11, standings.BEST)
-    assert known.of_learner("vcl-improved").state == standings.TIED
-    assert known.of_learner("si").state == standings.UNCLEAR, "four points behind, on five seeds"
-    assert known.of_learner("vogn").state == standings.BEHIND
+    assert known.of_method("vcl-coreset-random") == (1, 11, standings.BEST)
+    assert known.of_method("vcl-improved").state == standings.TIED
+    assert known.of_method("si").state == standings.UNCLEAR, "four points behind, on five seeds"
+    assert known.of_method("vogn").state == standings.BEHIND
 
 
 def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.SiteResults) -> None:
     study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
-    made = charts.chart(study, "acc", method_styles.of_study(study.planned, study.learners))
+    made = charts.chart(study, "acc", method_styles.of_study(study.planned, study.methods))
     assert made["units"]["acc"] == "%"
     names, shown = made["names"], {}
-    for stream, learner, metric, scores in made["rows"]:
+    for stream, method, metric, scores in made["rows"]:
         for seed, score in zip(made["seeds"], scores, strict=True):
             if score is not None:
-                named = names["stream"][stream], names["learner"][learner], names["metric"][metric]
+                named = names["stream"][stream], names["method"][method], names["metric"][metric]
                 shown[*named, seed] = score / (100 if made["units"][named[2]] == "%" else 1)
     rows = study.scores[study.scores["score"].notna()]
     places = rows["stream"], rows["learner"].map(study.label), rows["metric"], rows["seed"]

@@ -24,7 +24,7 @@ def test_equal_scores_share_the_mean_of_their_ranks(metric, ranks, order) -> Non
     scores = {"a": np.ones(2), "b": np.ones(2), "c": np.zeros(2)}
     cell = ranking.rank("series", {name: scores[name] for name in order}, metric)
     known = standings.Standings(metric, {"series": cell}, [])
-    assert {name: known.of_learner(name).rank for name in "abc"} == ranks
+    assert {name: known.of_method(name).rank for name in "abc"} == ranks
 
 
 def test_a_leaderboard_has_the_ranks_of_the_study(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_leaderboard_has_the_ranks_of_the_study(tmp_path: Path) -> None:
         ranks = {line.label: line.rank for line in board.lines if not line.reason}
         on_stream = known.on_stream(stream)
         for name in on_stream.cells[stream].scores:
-            assert ranks[study.label(name)] == on_stream.of_learner(name).rank
+            assert ranks[study.label(name)] == on_stream.of_method(name).rank
         shared += len(ranks) - len({*ranks.values()})
     assert shared, "some scores are equal"
 
@@ -50,7 +50,7 @@ def test_of_equal_learners_of_a_method_the_first_is_shown() -> None:
     summary = pd.DataFrame({"learner": ["a", "b"], "metric": "cover", "n": 2})
     study = SimpleNamespace(summary=summary, planned=SimpleNamespace(seeds=2))
     found = matrix._cell(study, ["a", "b"], known)
-    assert (found.learner, found.standing) == ("a", (1.5, 2, standings.BEST))
+    assert (found.method, found.standing) == ("a", (1.5, 2, standings.BEST))
 
 
 @pytest.mark.parametrize(

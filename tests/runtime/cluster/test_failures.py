@@ -19,7 +19,7 @@ def submitted(tmp_path, attempt=1, log="", of_slurm=""):
     for name, text in logs.items():
         (tmp_path / name).write_text(text)
     job = SimpleNamespace(
-        name="run_learner", output=["runs/a.zarr.zip"], log=[tmp_path / "job.log"],
+        name="run_method", output=["runs/a.zarr.zip"], log=[tmp_path / "job.log"],
         attempt=attempt, restart_times=3,
     )  # fmt: skip
     return SimpleNamespace(job=job, aux={"slurm_logfile": tmp_path / "slurm.log"})

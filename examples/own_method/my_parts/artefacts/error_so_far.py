@@ -19,12 +19,12 @@ def draw(study: StudyResults) -> Figure:
     figure = figure_style.figure(3.0, caption(study), study.basis())
     panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
     for panel, stream in zip(panels, study.streams, strict=True):
-        for learner in study.learners:
-            errors = np.nanmean(study.by_task(stream, learner, "squared_error"), axis=0)
+        for method in study.methods:
+            errors = np.nanmean(study.by_task(stream, method, "squared_error"), axis=0)
             means = np.convolve(errors, np.ones(WINDOW) / WINDOW, "valid")
             rows = np.arange(len(means)) + WINDOW
-            style = figure_style.method_style(study, learner)
-            panel.plot(rows, means, label=study.label(learner), **style, markevery=40)
+            style = figure_style.method_style(study, method)
+            panel.plot(rows, means, label=study.label(method), **style, markevery=40)
         panel.set(title=stream, xlabel="row", ylabel="squared error", yscale="log")
         panel.legend()
     return figure

@@ -18,7 +18,7 @@ from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 Scores = Mapping[str, np.ndarray]
-"""Values [seed] of learners, NaN where a seed failed."""
+"""Values [seed] of methods, NaN where a seed failed."""
 
 SAME = 1e-9
 """Relative difference up to which two values count as equal, because it may be rounding."""
@@ -27,7 +27,7 @@ NAMED = 3
 
 
 def ranked(study: StudyResults, values: Mapping[str, float]) -> dict[str, float]:
-    """Return the values of learners that did not fail (NaN) and are not bounds."""
+    """Return the values of methods that did not fail (NaN) and are not bounds."""
     return {
         name: value
         for name, value in values.items()
@@ -46,7 +46,7 @@ def largest(values: Mapping[str, float]) -> list[str]:
 
 
 def means(study: StudyResults, scores: Scores) -> dict[str, float]:
-    """Return the mean over seeds of learners that did not fail and are not bounds."""
+    """Return the mean over seeds of methods that did not fail and are not bounds."""
     return ranked(study, {name: statistics.interval(of).mean for name, of in scores.items()})
 
 
@@ -63,7 +63,7 @@ def not_worse(scores: Scores, best: str, rest: Sequence[str], lower: bool = Fals
 def others(study: StudyResults, scores: Scores, best: Sequence[str], lower: bool = False) -> str:
     """Return the clause on the methods beside the best ones; empty without others.
 
-    best: the learners with the best mean. lower: whether lower scores are better.
+    best: the methods with the best mean. lower: whether lower scores are better.
     """
     rest = [name for name in means(study, scores) if name not in best]
     if not rest or not best:
@@ -85,25 +85,25 @@ def smallest(
     verbs: tuple[str, str] = ("has", "have"),
     unit: str = "",
 ) -> str:
-    """Say which learner has the smallest mean of a quantity, or on how many streams.
+    """Say which method has the smallest mean of a quantity, or on how many streams.
 
     scores: by stream. verbs: singular and plural. unit: text after the number.
     """
     kept = {stream: means(study, of_stream) for stream, of_stream in scores.items()}
-    learners = {name for of_stream in kept.values() for name in of_stream}
+    methods = {name for of_stream in kept.values() for name in of_stream}
     if len(kept) == 1:
         ((stream, of_stream),) = kept.items()
         clause = others(study, scores[stream], _smallest(of_stream), lower=True)
         return f"{stream}: {_of_stream(study, of_stream, what, verbs, unit)}{clause}"
-    if not learners:
+    if not methods:
         return f"No method has {_article(what)} {what}"
-    if len(learners) == 1:
-        (name,) = learners
-        of_learner = [of_stream[name] for of_stream in kept.values() if of_stream]
-        ends = " to ".join(dict.fromkeys(map(number, (min(of_learner), max(of_learner)))))
-        return _of_one(study, name, what, verbs, f"{ends}{unit} on {_streams(len(of_learner))}")
+    if len(methods) == 1:
+        (name,) = methods
+        of_method = [of_stream[name] for of_stream in kept.values() if of_stream]
+        ends = " to ".join(dict.fromkeys(map(number, (min(of_method), max(of_method)))))
+        return _of_one(study, name, what, verbs, f"{ends}{unit} on {_streams(len(of_method))}")
     firsts = {stream: _smallest(of_stream) for stream, of_stream in kept.items()}
-    counts = {name: sum(name in of for of in firsts.values()) for name in study.learners}
+    counts = {name: sum(name in of for of in firsts.values()) for name in study.methods}
     most = max(counts.values())
     best = [name for name, count in counts.items() if count == most]
     verb = verbs[0] if len(best) == 1 else f"each {verbs[1]}"
@@ -111,11 +111,11 @@ def smallest(
     return f"{said}{_alone(scores, kept, firsts, best)}"
 
 
-def names(study: StudyResults, learners: list[str]) -> str:
-    """Return the labels of learners in words, or their number where they are many."""
-    if len(learners) > NAMED:
-        return f"{len(learners)} methods"
-    labels = list(map(study.label, learners))
+def names(study: StudyResults, methods: list[str]) -> str:
+    """Return the labels of methods in words, or their number where they are many."""
+    if len(methods) > NAMED:
+        return f"{len(methods)} methods"
+    labels = list(map(study.label, methods))
     if len(labels) > 1 and any("," in label for label in labels):
         labels = [f'"{label}"' for label in labels]
     return listed(labels)
@@ -134,7 +134,7 @@ def _alone(
 ) -> str:
     """Return the clause on the number of streams on which all others are significantly worse.
 
-    firsts: the learners with the smallest value on each stream; best: those that are named.
+    firsts: the methods with the smallest value on each stream; best: those that are named.
     """
     if len(best) > 1:
         return ""
@@ -169,10 +169,8 @@ def _of_stream(
     return f"{names(study, best)} {verb} the smallest {what} of {len(values)} methods, {shown}"
 
 
-def _of_one(
-    study: StudyResults, learner: str, what: str, verbs: tuple[str, str], shown: str
-) -> str:
-    return f"{study.label(learner)} {verbs[0]} {_article(what)} {what} of {shown}"
+def _of_one(study: StudyResults, method: str, what: str, verbs: tuple[str, str], shown: str) -> str:
+    return f"{study.label(method)} {verbs[0]} {_article(what)} {what} of {shown}"
 
 
 def _smallest(values: Mapping[str, float]) -> list[str]:

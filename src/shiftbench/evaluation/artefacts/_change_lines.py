@@ -1,4 +1,4 @@
-"""Lines over time of the changes that each learner finds, and of the known changes."""
+"""Lines over time of the changes that each method finds, and of the known changes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ FAINT = 0.3
 
 
 def deciding(study: StudyResults, artefact: str) -> list[str]:
-    """Return the learners that decide about changes, with a run on every stream.
+    """Return the methods that decide about changes, with a run on every stream.
 
     UserError, for the artefact, if there is none.
     """
-    learners = [
+    methods = [
         name
-        for name in study.learners
+        for name in study.methods
         if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
     ]
-    if not learners:
+    if not methods:
         raise study.lacking(artefact, "a learner that finds changes and did not fail")
-    return learners
+    return methods
 
 
-def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1) -> str:
-    """Return the number of changes that each learner infers, mean over the first seeds, in words.
+def counts(study: StudyResults, stream: str, methods: list[str], seeds: int = 1) -> str:
+    """Return the number of changes that each method infers, mean over the first seeds, in words.
 
     False ones count, too. Of many different numbers, only the smallest and the largest.
     """
     inferred: dict[float, list[str]] = {}
-    for name in learners:
+    for name in methods:
         number = float(np.mean([len(points) for points in found(study, stream, name)[:seeds]]))
         inferred.setdefault(number, []).append(name)
     if len(inferred) > MOST_NUMBERS:
@@ -47,7 +47,7 @@ def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1
             f"{number:.3g} ({_best.names(study, inferred[number])})"
             for number in (min(inferred), max(inferred))
         )
-        said = f"{len(learners)} methods infer from {fewest} to {most} changes"
+        said = f"{len(methods)} methods infer from {fewest} to {most} changes"
     else:
         said = "; ".join(
             f"{_best.names(study, names)} infer{'s' * (len(names) == 1)} {number:.3g}"
@@ -63,13 +63,11 @@ def there_are(number: int, kind: str = "") -> str:
     return f"there {'is' if number == 1 else 'are'} {number}{ones}"
 
 
-def draw(
-    panel: Axes, study: StudyResults, stream: str, learners: list[str], seeds: int = 1
-) -> None:
-    """Draw a line per learner, with a mark at each of its changes of the first seeds."""
+def draw(panel: Axes, study: StudyResults, stream: str, methods: list[str], seeds: int = 1) -> None:
+    """Draw a line per method, with a mark at each of its changes of the first seeds."""
     store = study.streams[stream]
     times = _series.task_times(store)
-    for line, name in enumerate(learners):
+    for line, name in enumerate(methods):
         colour = figure_style.method_style(study, name)["color"]
         panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
         of_seeds = found(study, stream, name)[:seeds]
@@ -78,8 +76,8 @@ def draw(
             changes = times[points]
             heights = np.full(len(changes), line)
             panel.plot(changes, heights, "|", ms=15, mew=2.5, color=colour, alpha=opacity)
-    panel.set_yticks(range(len(learners)), [f"changes by {study.label(name)}" for name in learners])
-    panel.set(ylim=(len(learners) - 0.4, -0.6), xlabel=_series.axis_label(store))
+    panel.set_yticks(range(len(methods)), [f"changes by {study.label(name)}" for name in methods])
+    panel.set(ylim=(len(methods) - 0.4, -0.6), xlabel=_series.axis_label(store))
     panel.tick_params(axis="y", length=0, labelsize=9)
     panel.spines["left"].set_visible(False)
     draw_known(panel, store)

@@ -1,6 +1,6 @@
 """Scores, scales and panels shared by figures and tables of continual learning.
 
-Learners that forget everything before each task (combinator `reset`) represent training from
+Methods that forget everything before each task (combinator `reset`) represent training from
 scratch. For these the artefacts show the score of each task right after it was learnt, like the
 "from scratch" rows of eschenhagen2019vogn: after the last task they know only that one.
 """
@@ -38,7 +38,7 @@ BEST, BEYOND = 99.95, 0.1
 """Accuracy (%) up to which the scale is the logarithm of the error, so that equal ratios of errors
 look equal, and the length of the rest, up to 100 %, as a share of that of a tenth of the error."""
 LINEAR = 60.0
-"""Average accuracy (%) of the best learner below which the scale is linear: the logarithm of large
+"""Average accuracy (%) of the best method below which the scale is linear: the logarithm of large
 errors would hide the differences."""
 TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 100)
 
@@ -47,44 +47,44 @@ def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC
     """Raise UserError if the study lacks a metric, or all runs on a stream failed."""
     study.require_metrics(artefact, *metrics)
     for stream in study.streams:
-        if all(not study.run(stream, name).sizes["seed"] for name in study.learners):
+        if all(not study.run(stream, name).sizes["seed"] for name in study.methods):
             raise UserError(
                 f"study {study.name}: every run on {stream} failed, so that {artefact} has "
                 "nothing to show; see the status in summary.csv"
             )
 
 
-def forgets(study: StudyResults, stream: str, learner: str) -> bool:
-    """Return whether the learner starts each task from scratch."""
-    return provenance.offering(study.run(stream, learner), "scratch") is not None
+def forgets(study: StudyResults, stream: str, method: str) -> bool:
+    """Return whether the method starts each task from scratch."""
+    return provenance.offering(study.run(stream, method), "scratch") is not None
 
 
-def matrix(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+def matrix(study: StudyResults, stream: str, method: str) -> np.ndarray:
     """Return the accuracy matrix in percent [seed, task, tested task]; NaN for later tasks."""
-    return 100 * continual.matrix(study.run(stream, learner))
+    return 100 * continual.matrix(study.run(stream, method))
 
 
-def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC) -> np.ndarray:
+def at_end(study: StudyResults, stream: str, method: str, metric: str = METRIC) -> np.ndarray:
     """Return each task's score after the last task [seed, task].
 
-    For learners from scratch, its score right after it was learnt.
+    For methods from scratch, its score right after it was learnt.
     """
-    run = study.run(stream, learner)
-    if forgets(study, stream, learner):
+    run = study.run(stream, method)
+    if forgets(study, stream, method):
         return continual.diagonal(run, metric)
     return continual.matrix(run, metric)[:, -1]
 
 
-def average(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+def average(study: StudyResults, stream: str, method: str) -> np.ndarray:
     """Return the mean over tasks of `at_end` in percent [seed]; NaN for failed seeds."""
-    values = 100 * at_end(study, stream, learner).mean(axis=1)
-    return study.on_seeds(study.run(stream, learner), values)
+    values = 100 * at_end(study, stream, method).mean(axis=1)
+    return study.on_seeds(study.run(stream, method), values)
 
 
-def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+def so_far(study: StudyResults, stream: str, method: str) -> np.ndarray:
     """Return the average accuracy over the tasks so far, after each task [seed, task]."""
-    values = continual.matrix(study.run(stream, learner))
-    if forgets(study, stream, learner):
+    values = continual.matrix(study.run(stream, method))
+    if forgets(study, stream, method):
         of_tasks = np.diagonal(values, axis1=1, axis2=2)
         return of_tasks.cumsum(axis=1) / np.arange(1, of_tasks.shape[1] + 1)
     return np.stack([values[:, t, : t + 1].mean(axis=1) for t in range(values.shape[1])], axis=1)
@@ -96,36 +96,36 @@ def mean_over_seeds(values: np.ndarray) -> np.ndarray:
 
 
 def from_scratch(study: StudyResults) -> str:
-    """Return a sentence for captions on learners that forget; empty if the study has none."""
+    """Return a sentence for captions on methods that forget; empty if the study has none."""
     names = _forgetful(study)
     return f"{names}: each task just learnt, since nothing of the others is known. " * bool(names)
 
 
 def from_scratch_note(study: StudyResults) -> str:
-    """Return a sentence on what such learners know of each task; empty without them."""
+    """Return a sentence on what such methods know of each task; empty without them."""
     names = _forgetful(study)
     return f"{names}: nothing of the tasks before is known. " * bool(names)
 
 
 def _forgetful(study: StudyResults) -> str:
-    """Return the labels of learners that forget everything before each task, in words."""
+    """Return the labels of methods that forget everything before each task, in words."""
     return " and ".join(
         study.label(name)
-        for name in study.learners
+        for name in study.methods
         if any(forgets(study, stream, name) for stream in study.streams)
     )
 
 
-def published_metric(study: StudyResults, stream: str, learner: str) -> str:
-    """Return the name in paper_numbers.yaml of the average accuracy of this learner."""
-    return FROM_SCRATCH if forgets(study, stream, learner) else "acc"
+def published_metric(study: StudyResults, stream: str, method: str) -> str:
+    """Return the name in paper_numbers.yaml of the average accuracy of this method."""
+    return FROM_SCRATCH if forgets(study, stream, method) else "acc"
 
 
 def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the published average accuracy in percent of learners with a comparable training."""
+    """Return the published average accuracy in percent of methods with a comparable training."""
     numbers = {
         name: study.published(stream, name, published_metric(study, stream, name))
-        for name in study.learners
+        for name in study.methods
     }
     return {
         name: 100 * number.mean
@@ -135,7 +135,7 @@ def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
 
 
 def has_published(study: StudyResults) -> bool:
-    """Return whether a learner of the study has a published average accuracy on a stream."""
+    """Return whether a method of the study has a published average accuracy on a stream."""
     return any(published_averages(study, stream) for stream in study.streams)
 
 
@@ -172,9 +172,9 @@ def ticks(low: float, high: float, space: float) -> list[float]:
 
 
 def is_linear(study: StudyResults) -> bool:
-    """Return whether scales of accuracies are linear: on each stream the best learner is poor."""
+    """Return whether scales of accuracies are linear: on each stream the best method is poor."""
     best = [
-        max((np.nanmean(average(study, stream, name)) for name in study.learners
+        max((np.nanmean(average(study, stream, name)) for name in study.methods
              if name not in study.bounds and study.run(stream, name).sizes["seed"]), default=np.nan)
         for stream in study.streams
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs of the learners of a study that decide about shifts, and of detectors that do not look."""
+"""Runs of the methods of a study that decide about shifts, and of detectors that do not look."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from shiftbench.evaluation.scoring import blind_detectors, run_infos, segmentati
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
-def inferred(study: StudyResults, stream: str, learner: str) -> np.ndarray | None:
+def inferred(study: StudyResults, stream: str, method: str) -> np.ndarray | None:
     """Return the shifts of the most probable history at the end [seed, task].
 
-    None for a learner that does not decide about shifts, one whose runs all failed, and one whose
+    None for a method that does not decide about shifts, one whose runs all failed, and one whose
     run lengths count rows although tasks have several rows.
     """
-    run = study.run(stream, learner)
+    run = study.run(stream, method)
     try:
         return segmentation.inferred(run) if run.sizes["seed"] else None
     except segmentation.RowsCounted:
@@ -24,8 +24,8 @@ def inferred(study: StudyResults, stream: str, learner: str) -> np.ndarray | Non
 
 
 def of_stream(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
-    """Return `inferred` of each learner that decides about shifts."""
-    shifts = {name: inferred(study, stream, name) for name in study.learners}
+    """Return `inferred` of each method that decides about shifts."""
+    shifts = {name: inferred(study, stream, name) for name in study.methods}
     return {name: flags for name, flags in shifts.items() if flags is not None}
 
 
@@ -35,8 +35,8 @@ def changing(study: StudyResults) -> list[str]:
 
 
 def runs(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
-    """Return the run of each learner that decides about shifts and has a seed that did not fail."""
-    of_all = {name: study.run(stream, name) for name in study.learners}
+    """Return the run of each method that decides about shifts and has a seed that did not fail."""
+    of_all = {name: study.run(stream, name) for name in study.methods}
     return {
         name: run
         for name, run in of_all.items()
@@ -45,11 +45,11 @@ def runs(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
 
 
 def blind(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
-    """Return the run of each detector that does not look, for the seeds of any learner."""
+    """Return the run of each detector that does not look, for the seeds of any method."""
     seen = {
         int(seed): int(realisation)
-        for learner in study.learners
-        for seed, realisation in _realisations(study.run(stream, learner))
+        for method in study.methods
+        for seed, realisation in _realisations(study.run(stream, method))
     }
     seeds = sorted(seen)
     realisation = xr.DataArray([seen[seed] for seed in seeds], {"seed": seeds}, ("seed",))

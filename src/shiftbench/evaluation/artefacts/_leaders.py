@@ -1,4 +1,4 @@
-"""Which learners lead by their average accuracy after the last task, beside bounds.
+"""Which methods lead by their average accuracy after the last task, beside bounds.
 
 A bound sees more than the others, such as the data of all tasks at once. Figures show bounds and do
 not rank them.
@@ -15,8 +15,8 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def scores(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
-    """Return the average accuracy of each learner over tasks, in percent [seed], or NaN."""
-    return {name: _continual.average(study, stream, name) for name in study.learners}
+    """Return the average accuracy of each method over tasks, in percent [seed], or NaN."""
+    return {name: _continual.average(study, stream, name) for name in study.methods}
 
 
 def averages(study: StudyResults, stream: str) -> dict[str, float]:
@@ -30,13 +30,13 @@ def bounds(study: StudyResults, stream: str) -> list[str]:
 
 
 def order(study: StudyResults, stream: str) -> list[str]:
-    """Return the learners by their averages, best first, without bounds and failed ones."""
+    """Return the methods by their averages, best first, without bounds and failed ones."""
     ranked = _best.ranked(study, averages(study, stream))
     return highlights.leaders(ranked, len(ranked))
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner has the largest average accuracy, beside the bounds."""
+    """Say which method has the largest average accuracy, beside the bounds."""
     found, best = averages(study, stream), order(study, stream)
     if not best:
         return f"{stream}: no method has an accuracy"

@@ -44,7 +44,7 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     bounds, factor = statistics.bounds(metric), units.factor(metric)
     scored = [
         name
-        for name in study.learners
+        for name in study.methods
         if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
     ]
 

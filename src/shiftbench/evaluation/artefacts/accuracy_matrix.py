@@ -1,4 +1,4 @@
-"""Accuracy matrix of each learner: its accuracy on each task after each task.
+"""Accuracy matrix of each method: its accuracy on each task after each task.
 
 As in eschenhagen2019vogn, 4.1: rows are the task learnt last, columns the task tested. A column
 shows forgetting, the diagonal learning.
@@ -32,9 +32,9 @@ WHOLE, HEIGHT, TEXTS = 9.4, 2.9, 0.4
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one block per stream with a map per learner. Raises UserError without accuracies."""
+    """Draw one block per stream with a map per method. Raises UserError without accuracies."""
     _continual.check(study, "accuracy-matrix")
-    height = 0.35 + _height(len(study.learners))
+    height = 0.35 + _height(len(study.methods))
     return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
 
@@ -59,8 +59,8 @@ def _height(maps: int) -> float:
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    panels = _continual.panels(block, len(study.learners))
-    matrices = [_continual.matrix(study, stream, name) for name in study.learners]
+    panels = _continual.panels(block, len(study.methods))
+    matrices = [_continual.matrix(study, stream, name) for name in study.methods]
     means = [_continual.mean_over_seeds(values) for values in matrices]
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     linear = _continual.is_linear(study)
@@ -69,7 +69,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         if linear
         else FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
     )
-    for axes, name, values in zip(panels, study.learners, means, strict=True):
+    for axes, name, values in zip(panels, study.methods, means, strict=True):
         image = _draw_map(axes, values, norm)
         axes.set_title(study.label(name), size=7.5)
         if axes.get_subplotspec().is_first_col():  # maps may stand far from the edge

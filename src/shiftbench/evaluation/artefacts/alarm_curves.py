@@ -38,7 +38,7 @@ METRICS = ("false_alarm_rate", "restricted_delay")
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one panel per stream with shifts. Raises UserError if no learner decides about any."""
+    """Draw one panel per stream with shifts. Raises UserError if no method decides about any."""
     if not _detectors.changing(study):
         raise study.lacking("alarm-curves", "a stream with shifts")
     if not any(_detectors.runs(study, stream) for stream in study.streams):
@@ -67,7 +67,7 @@ def message(study: StudyResults) -> str:
 
 
 def _delays(study: StudyResults) -> dict[str, dict[str, np.ndarray]]:
-    """Return the delays [seed] of each learner that `_read` gives, by stream with shifts."""
+    """Return the delays [seed] of each method that `_read` gives, by stream with shifts."""
     return {
         stream: {
             name: _read(study, study.run(stream, name), curve) for name, curve in curves.items()
@@ -101,7 +101,7 @@ def _foot(study: StudyResults) -> str:
 def _grey(study: StudyResults) -> str:
     """Return the words on the methods whose lines are grey; empty without one."""
     known = {name for curves in _curves(study).values() for name in curves}
-    others = [name for name in study.learners if name in known - set(_coloured(study))]
+    others = [name for name in study.methods if name in known - set(_coloured(study))]
     return f"; grey: {', '.join(map(study.label, others))}" if others else ""
 
 
@@ -122,7 +122,7 @@ def _coloured(study: StudyResults) -> list[str]:
         return -first, float(np.mean(list(own.values())))
 
     known = {name for of in delays.values() for name in of}
-    return sorted([name for name in study.learners if name in known], key=order)[: highlights.MOST]
+    return sorted([name for name in study.methods if name in known], key=order)[: highlights.MOST]
 
 
 def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
@@ -154,7 +154,7 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
 
 @lru_cache(maxsize=1)  # the figure and its caption need them, and they take seconds
 def _curves(study: StudyResults) -> dict[str, dict[str, Curve]]:
-    """Return delay and false alarms of each learner by stream with shifts."""
+    """Return delay and false alarms of each method by stream with shifts."""
     found: dict[str, dict[str, Curve]] = {}
     for stream in _detectors.changing(study):
         runs = _detectors.runs(study, stream)

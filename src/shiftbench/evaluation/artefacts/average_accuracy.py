@@ -1,6 +1,6 @@
 """Average accuracy over tasks, beside the numbers of li2021vbs, Table 1, on the same data.
 
-The rows of the paper come first, then the other learners of the study. sd is the paper's
+The rows of the paper come first, then the other methods of the study. sd is the paper's
 three-stage standard deviation, the interval is over seeds.
 """
 
@@ -23,9 +23,9 @@ METRIC = "accuracy"
 
 
 class _TableLine(NamedTuple):
-    """One line of the table. method: None for a learner that the paper does not have."""
+    """One line of the table. method: None for a method that the paper does not have."""
 
-    learner: str
+    method: str
     method: str | None
     metric: str
     label: str
@@ -73,24 +73,24 @@ def _paper() -> paper_numbers.PaperTable:
 
 
 def _lines(study: StudyResults) -> list[_TableLine]:
-    """Return the paper's rows that the study has, then its other learners."""
-    row_of = {method: learner for learner, method in study.methods.items()}
+    """Return the paper's rows that the study has, then its other methods."""
+    row_of = {method: row for row, method in study.method_of.items()}
     printed = [
         _TableLine(row_of[row.method], row.method, row.metric, row.label)
         for row in _paper().rows
         if row.method in row_of and row.metric in study.metrics
     ]
-    listed = {line.learner for line in printed}
-    others = [name for name in study.learners if name not in listed]
+    listed = {line.method for line in printed}
+    others = [name for name in study.methods if name not in listed]
     return printed + [_TableLine(name, None, METRIC, study.label(name)) for name in others]
 
 
 def _row(study: StudyResults, stream: str, line: _TableLine) -> dict[str, object]:
-    score = study.score(stream, line.learner, line.metric)
+    score = study.score(stream, line.method, line.metric)
     within = statistics.bounds(line.metric)
     of_seeds = statistics.interval(score, within).times(100)
     versus = statistics.interval(np.array([]))
-    if study.baseline and line.learner != study.baseline:
+    if study.baseline and line.method != study.baseline:
         baseline = study.score(stream, study.baseline, METRIC)
         versus = statistics.paired_difference(score, baseline, within).times(100)
     minus = f"minus_{study.baseline}"
@@ -108,13 +108,13 @@ def _row(study: StudyResults, stream: str, line: _TableLine) -> dict[str, object
         "sd": _rounded(100 * _spread(study, stream, line)),
         **(difference if study.baseline else {}),
         "runs": of_seeds.n,
-        "paper": table_files.published_percent(study.published(stream, line.learner, line.metric)),
+        "paper": table_files.published_percent(study.published(stream, line.method, line.metric)),
     }
 
 
 def _spread(study: StudyResults, stream: str, line: _TableLine) -> float:
     """Return the three-stage standard deviation, mean over the seeds that did not fail."""
-    run = study.run(stream, line.learner)
+    run = study.run(stream, line.method)
     by_task = run["score"].sel(metric=line.metric).transpose("seed", "task").values
     true = shift_matching.truth(run, study.streams[stream])
     spreads = [statistics.three_stage_sd(a, b) for a, b in zip(by_task, true, strict=True)]

@@ -1,4 +1,4 @@
-"""Average cumulative loss of each learner against the number of rows, with a band over orders.
+"""Average cumulative loss of each method against the number of rows, with a band over orders.
 
 The figure of cherief2019online (its slides "Test on a simulated dataset", "Test on the Breast
 dataset"). Solid: loss of the posterior mean, l_t(m_t); dotted: expected loss under the posterior,
@@ -30,7 +30,7 @@ BURN_IN = 10
 POINTS = 300
 """Number of points on a line; more would only make the file larger."""
 BANDS = 2
-"""Number of learners with a band, as more would cover each other: those that end lowest."""
+"""Number of methods with a band, as more would cover each other: those that end lowest."""
 DECADES = 3
 """Powers of ten on an axis from which on no other numbers have room."""
 BAND = (0.1, 0.9)
@@ -58,17 +58,17 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults) -> str:
-    """Say which learner ends with the smallest average loss, or on how many streams."""
+    """Say which method ends with the smallest average loss, or on how many streams."""
     ends = {
-        stream: {name: _ends(study, stream, name) for name in study.learners}
+        stream: {name: _ends(study, stream, name) for name in study.methods}
         for stream in study.streams
     }
     return _best.smallest(study, ends, "average loss", ("ends with", "end with"))
 
 
-def _ends(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Return the value at the end of a learner's line [seed]; NaN for orders that failed."""
-    return _orders(study, stream, learner, METRIC)[:, -1]
+def _ends(study: StudyResults, stream: str, method: str) -> np.ndarray:
+    """Return the value at the end of a method's line [seed]; NaN for orders that failed."""
+    return _orders(study, stream, method, METRIC)[:, -1]
 
 
 def _foot(study: StudyResults) -> str:
@@ -83,7 +83,7 @@ def _foot(study: StudyResults) -> str:
         if "regret" in study.metrics
         else ""
     )
-    grey = "; grey: the others" if len(study.learners) > highlights.MOST else ""
+    grey = "; grey: the others" if len(study.methods) > highlights.MOST else ""
     changes = any(map(_changes, study.streams.values()))
     return (
         "Prequential loss averaged over the rows so far (hinge for two classes, squared for real "
@@ -100,18 +100,18 @@ def running_mean(values: np.ndarray) -> np.ndarray:
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     t = _drawn_rows(study.streams[stream].sizes["task"])
-    lines = {name: _orders(study, stream, name, METRIC) for name in study.learners}
+    lines = {name: _orders(study, stream, name, METRIC) for name in study.methods}
     means = {name: each.mean(axis=0) for name, each in lines.items()}
     coloured = highlights.leaders({name: -mean[-1] for name, mean in means.items()})
-    for number, (learner, mean) in enumerate(means.items()):
-        style = highlights.style(study, learner, coloured)
-        markers = figure_style.marker_positions(number, len(study.learners), len(t))
-        panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=study.label(learner))
-        if learner in coloured[:BANDS]:
-            low, high = np.quantile(lines[learner], BAND, axis=0)
+    for number, (method, mean) in enumerate(means.items()):
+        style = highlights.style(study, method, coloured)
+        markers = figure_style.marker_positions(number, len(study.methods), len(t))
+        panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=study.label(method))
+        if method in coloured[:BANDS]:
+            low, high = np.quantile(lines[method], BAND, axis=0)
             panel.fill_between(t, low, high, color=style["color"], alpha=0.15, lw=0)
-        if EXPECTED in study.metrics and learner in coloured:
-            expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
+        if EXPECTED in study.metrics and method in coloured:
+            expected = _orders(study, stream, method, EXPECTED).mean(axis=0)
             if not np.allclose(expected, mean):  # equal for a posterior that is one point
                 panel.plot(t, expected, color=style["color"], lw=0.9, ls=":")
     _draw_best(panel, study, stream)
@@ -150,9 +150,9 @@ def _drawn_rows(rows: int) -> np.ndarray:
     return np.unique(np.linspace(min(BURN_IN, rows), rows, POINTS).astype(int))
 
 
-def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
+def _orders(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:
     """Return the average so far [order, drawn] of orders that did not fail; else one of NaN."""
-    lines = running_mean(study.by_task(stream, learner, metric))
+    lines = running_mean(study.by_task(stream, method, metric))
     kept = lines[~np.isnan(lines).any(axis=1)][:, _drawn_rows(lines.shape[1]) - 1]
     return kept if len(kept) else np.full((1, kept.shape[1]), np.nan)
 

@@ -47,17 +47,17 @@ class _Pair(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one row of panels per stream and task. Raises UserError without a learner with draws."""
-    learner, shown = _sampler(study), _shown(study)
-    width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
+    """Draw one row of panels per stream and task. Raises UserError without a method with draws."""
+    method, shown = _sampler(study), _shown(study)
+    width = max(len(_pairs(study, stream, method)) for stream in study.streams)
     height = 2.9 * len(shown) + 0.3 + figure_style.MESSAGE
     figure = figure_style.figure(height, _foot(study), study.basis())
     below = figure_style.below_message(figure, message(study))
     panels = below.subplots(len(shown), width, squeeze=False)
     letters = figure_style.panel_letters(len(shown))
     for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
-        draws, fit = _draws_and_fit(study, stream, task, learner)
-        for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
+        draws, fit = _draws_and_fit(study, stream, task, method)
+        for panel, pair in zip(row, _pairs(study, stream, method), strict=False):
             _draw_pair(panel, draws, fit, pair)
         rows = _series.rows_learnt(study.streams[stream], task + 1)
         figure_style.set_title(row[0], letter, f"{stream}, after {rows} rows")
@@ -74,8 +74,8 @@ def caption(study: StudyResults) -> str:
 
 def message(study: StudyResults) -> str:
     """Say how close the approximation is to the exact posterior after all tasks shown."""
-    learner = _sampler(study)
-    found = [_differences(*_draws_and_fit(study, *at, learner)) for at in _shown(study)]
+    method = _sampler(study)
+    found = [_differences(*_draws_and_fit(study, *at, method)) for at in _shown(study)]
     mean, sd = (max(values) for values in zip(*found, strict=True))
     return (
         "The fitted normal-inverse-gamma differs from draws of the exact posterior by at most"
@@ -108,25 +108,25 @@ def _shown(study: StudyResults) -> list[tuple[str, int]]:
 
 
 def _draws_and_fit(
-    study: StudyResults, stream: str, task: int, learner: str
+    study: StudyResults, stream: str, task: int, method: str
 ) -> tuple[np.ndarray, Approximation]:
     """Return the draws [K, parameter] of the first seed after a task, and the approximation."""
-    run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
+    run = study.run(stream, method).isel(seed=0, task=task, hypothesis=0)
     return run["info_draws"].values, Approximation.unpacked(run["info_fit"].values)
 
 
 def _sampler(study: StudyResults) -> str:
-    """Return the first learner that publishes draws."""
+    """Return the first method that publishes draws."""
     stream = next(iter(study.streams))
-    for name in study.learners:
+    for name in study.methods:
         if "info_draws" in study.run(stream, name):
             return name
     raise study.lacking("beta-contours", "a learner that publishes draws of its posterior")
 
 
-def _pairs(study: StudyResults, stream: str, learner: str) -> list[_Pair]:
+def _pairs(study: StudyResults, stream: str, method: str) -> list[_Pair]:
     """Return all pairs of s2 and at most two coefficients."""
-    coefficients = study.run(stream, learner)["info_draws"].shape[-1] - 1
+    coefficients = study.run(stream, method)["info_draws"].shape[-1] - 1
     names = ["variance", "coefficient 1", "coefficient 2"][: 1 + min(coefficients, 2)]
     if study.streams[stream].attrs.get("regressors") == "own-lag":
         names[1:] = ["intercept", "lag 1"]

@@ -1,11 +1,11 @@
-"""Time, probability and size of each change in the data that a learner finds.
+"""Time, probability and size of each change in the data that a method finds.
 
-One row per change and column, for each learner that decides about changes: its most probable
+One row per change and column, for each method that decides about changes: its most probable
 segmentation in hindsight, for the first realisation and the first seed. time: of the first value
 of the new segment, as in the file. Without times, the number of the value or row in the file is
 used, counted from 1. If the rows of a table have no order in time, it is the number of the task.
 
-probability: of a change within 3 tasks of this one, as the learner knows it at the end of the
+probability: of a change within 3 tasks of this one, as the method knows it at the end of the
 segment that begins here. before, after: means of the column in the segments before and after the
 change, in the units of the data. size: for a series, after - before; for a table, the root mean
 square difference, over the rows of both segments, of two predictions of the target, by least
@@ -40,10 +40,10 @@ DIGITS = 4
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream, method, change and column of the data."""
     rows = [
-        {"stream": stream, "method": study.label(learner)} | row
+        {"stream": stream, "method": study.label(method)} | row
         for stream, store in study.streams.items()
-        for learner in study.learners
-        for row in _rows(store, study.run(stream, learner))
+        for method in study.methods
+        for row in _rows(store, study.run(stream, method))
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -70,10 +70,10 @@ def caption(study: StudyResults) -> str:
     )
     times = " or ".join(dict.fromkeys(_series.axis_label(store) for store in stores))
     none = [
-        f"{study.label(learner)} on {stream}"
+        f"{study.label(method)} on {stream}"
         for stream in study.streams
-        for learner in study.learners
-        if changes.inferred(study.run(stream, learner)) == []
+        for method in study.methods
+        if changes.inferred(study.run(stream, method)) == []
     ]
     without = f" No change: {', '.join(none)}." if none else ""
     return (

@@ -83,7 +83,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _row(study: StudyResults, stream: str) -> dict[str, object]:
-    columns = {study.label(name): _ours(study, stream, name) for name in study.learners}
+    columns = {study.label(name): _ours(study, stream, name) for name in study.methods}
     columns |= _blind(study, stream) | _published(study, stream)
     scores = {
         f"{column} {SCORES[metric]}": of_column.get(metric, np.nan)
@@ -94,9 +94,9 @@ def _row(study: StudyResults, stream: str) -> dict[str, object]:
     return {"series": _series.short_name(study, stream), "values": values, **scores}
 
 
-def _ours(study: StudyResults, stream: str, learner: str) -> dict[str, float]:
+def _ours(study: StudyResults, stream: str, method: str) -> dict[str, float]:
     """Return means over seeds, or the best of the configurations, of the metrics with a score."""
-    scores = {metric: study.score(stream, learner, metric) for metric in SCORES}
+    scores = {metric: study.score(stream, method, metric) for metric in SCORES}
     summary = np.nanmax if study.configurations else np.nanmean
     return {k: float(summary(v)) for k, v in scores.items() if not np.isnan(v).all()}
 

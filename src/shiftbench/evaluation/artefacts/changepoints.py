@@ -1,7 +1,7 @@
-"""Series with the changes that each learner finds and the changes that people marked.
+"""Series with the changes that each method finds and the changes that people marked.
 
-Up to three series are drawn one below the other, each above a line of changes for each learner;
-more are drawn in small panels, with the changes as ticks. Changes are those of a learner's most
+Up to three series are drawn one below the other, each above a line of changes for each method;
+more are drawn in small panels, with the changes as ticks. Changes are those of a method's most
 probable segmentation in hindsight, for the first realisation and the first seed.
 """
 
@@ -27,37 +27,37 @@ FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("changes"
 FEW = 3
 """Largest number of series with axes and labels."""
 TALL, LINE = 2.4, 0.3
-"""Heights of a series and of a learner's line below it, in inches."""
+"""Heights of a series and of a method's line below it, in inches."""
 COLUMNS = 4
 HEIGHT = 1.15
 """Height of a small panel in inches."""
 MARKS = 0.09
-"""Share of a panel's height for the changepoints of a learner."""
+"""Share of a panel's height for the changepoints of a method."""
 
 TICKS = 5
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw the series in the study's order. Raises UserError if no learner finds changes."""
-    learners = _change_lines.deciding(study, "changepoints")
-    return _draw_few(study, learners) if len(study.streams) <= FEW else _draw_many(study, learners)
+    """Draw the series in the study's order. Raises UserError if no method finds changes."""
+    methods = _change_lines.deciding(study, "changepoints")
+    return _draw_few(study, methods) if len(study.streams) <= FEW else _draw_many(study, methods)
 
 
 def caption(study: StudyResults) -> str:
     """Count the changes, describe the lines, the number of runs and the reductions."""
-    learners = _change_lines.deciding(study, "changepoints")
+    methods = _change_lines.deciding(study, "changepoints")
     if len(study.streams) > FEW:
-        return f"{message(study, learners)}. {_foot(study, 'Ticks at the top')}"
-    counts = (_change_lines.counts(study, stream, learners) for stream in study.streams)
+        return f"{message(study, methods)}. {_foot(study, 'Ticks at the top')}"
+    counts = (_change_lines.counts(study, stream, methods) for stream in study.streams)
     return f"{'. '.join(counts)}. {_foot(study, 'Marks below')}"
 
 
-def message(study: StudyResults, learners: list[str]) -> str:
+def message(study: StudyResults, methods: list[str]) -> str:
     """Say how many changes each learner infers on all series together."""
     inferred = {
         name: sum(len(_change_lines.found(study, stream, name)[0]) for stream in study.streams)
-        for name in learners
+        for name in methods
     }
     order = sorted(inferred, key=lambda name: -inferred[name])
     said = listed(f"{inferred[name]:,} with {study.label(name)}" for name in order)
@@ -65,7 +65,7 @@ def message(study: StudyResults, learners: list[str]) -> str:
 
 
 def _foot(study: StudyResults, where: str) -> str:
-    """Return what is written below the figure. where: the changes of learners are drawn."""
+    """Return what is written below the figure. where: the changes of methods are drawn."""
     known = any(_change_lines.known(store).any() for store in study.streams.values())
     grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
     return (
@@ -86,34 +86,34 @@ def _hidden_note(study: StudyResults) -> str:
     )
 
 
-def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
-    """Draw a block per series: its values above a line of changes for each learner."""
-    heights = [TALL, LINE * (len(learners) + 0.5)]
+def _draw_few(study: StudyResults, methods: list[str]) -> Figure:
+    """Draw a block per series: its values above a line of changes for each method."""
+    heights = [TALL, LINE * (len(methods) + 0.5)]
     height = (sum(heights) + 0.6) * len(study.streams)
     figure = figure_style.figure(height, _foot(study, "Marks below"), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
-        _draw_values(top, study, stream, learners)
-        _change_lines.draw(below, study, stream, learners)
+        _draw_values(top, study, stream, methods)
+        _change_lines.draw(below, study, stream, methods)
     return figure
 
 
-def _draw_many(study: StudyResults, learners: list[str]) -> Figure:
+def _draw_many(study: StudyResults, methods: list[str]) -> Figure:
     """Draw a small panel per series."""
     rows = math.ceil(len(study.streams) / COLUMNS)
     height = HEIGHT * rows + 0.5 + figure_style.MESSAGE
     figure = figure_style.figure(height, _foot(study, "Ticks at the top"), study.basis())
-    below = figure_style.below_message(figure, message(study, learners))
+    below = figure_style.below_message(figure, message(study, methods))
     panels = below.subplots(rows, COLUMNS, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
-        _draw_small(panel, study, stream, learners)
+        _draw_small(panel, study, stream, methods)
     for panel in panels[len(study.streams) :]:
         panel.set_axis_off()
     figure_style.shared_legend(below, panels[0])
     return figure
 
 
-def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
+def _draw_values(panel: Axes, study: StudyResults, stream: str, methods: list[str]) -> None:
     """Draw the values and the known changes, below the numbers of changes found."""
     store = study.streams[stream]
     value, label = _series.plotted(store)
@@ -128,19 +128,19 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[s
     panel.set_ylabel(label)
     panel.margins(x=0.01)
     _show_whole_time(panel, store)
-    panel.set_title(_change_lines.counts(study, stream, learners))
+    panel.set_title(_change_lines.counts(study, stream, methods))
 
 
-def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
+def _draw_small(panel: Axes, study: StudyResults, stream: str, methods: list[str]) -> None:
     store = study.streams[stream]
     value = store["value"].values[0]
     for number in range(value.shape[1] if _series.may_be_drawn(store) else 0):
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
     _change_lines.draw_known(panel, store)
     span = np.ptp(value) or 1.0
-    room = MARKS * (len(learners) + 1)
+    room = MARKS * (len(methods) + 1)
     panel.set_ylim(value.min() - 0.05 * span, value.max() + span * room / (1 - room))
-    for line, name in enumerate(learners):
+    for line, name in enumerate(methods):
         _draw_ticks(panel, study, stream, name, 1 - MARKS * (line + 0.7))
     panel.set_title(_series.short_name(study, stream), size=9, pad=2)
     _show_whole_time(panel, store)

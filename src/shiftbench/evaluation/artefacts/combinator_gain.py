@@ -151,25 +151,25 @@ def rows(study: StudyResults) -> list[Row]:
     Raises UserError without any.
     """
     found: dict[str, list[str]] = {}
-    for outer in study.learners:
+    for outer in study.methods:
         if (alone := inner(study, outer)) is not None:
             found.setdefault(alone, []).append(outer)
     if not found:
         what = "a method with a combinator, and beside it the same pipeline without the combinator"
         raise study.lacking(NAME, what)
-    order = [name for name in study.learners if name in found]
+    order = [name for name in study.methods if name in found]
     return [Row(alone, outer) for alone in order for outer in (None, *found[alone])]
 
 
 def inner(study: StudyResults, outer: str) -> str | None:
-    """Return the learner that a method has inside its outermost combinator, or None.
+    """Return the method that a method has inside its outermost combinator, or None.
 
     Of several with the same components, the one with the fewest other settings.
     """
     _, *rest = _parts(study, outer)
     same = [
         name
-        for name in study.learners
+        for name in study.methods
         if rest and [part for part, _ in _parts(study, name)] == [part for part, _ in rest]
     ]
     return min(same, key=lambda name: _differences(_parts(study, name), rest), default=None)
@@ -183,9 +183,9 @@ def gain(study: StudyResults, stream: str, row: Row) -> Interval:
     return ranking.advantage(metric, *scores).times(units.factor(metric))
 
 
-def _parts(study: StudyResults, learner: str) -> Parts:
+def _parts(study: StudyResults, method: str) -> Parts:
     """Return the components of a method with their settings, outermost first."""
-    run = study.run(next(iter(study.streams)), learner)
+    run = study.run(next(iter(study.streams)), method)
     return [(name, settings) for name, settings in provenance.spec(run)["learner"]]
 
 

@@ -1,4 +1,4 @@
-"""Average accuracy, backward and forward transfer of each learner, beside published numbers.
+"""Average accuracy, backward and forward transfer of each method, beside published numbers.
 
 Tables 1 and 2 of eschenhagen2019vogn, with negative log-likelihood and calibration of
 predictions added.
@@ -33,18 +33,18 @@ KEPT = {"memory_rows": "rows", "memory_numbers": "numbers"}
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream and learner; "mean [95 % interval]", accuracies in percent.
+    """Return one row per stream and method; "mean [95 % interval]", accuracies in percent.
 
     acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points;
     learning_accuracy: percent, of each task just learnt; nll: nats per example; ece: percent, both
-    means over all tasks after the last. For learners that start each task from scratch, acc, nll
+    means over all tasks after the last. For methods that start each task from scratch, acc, nll
     and ece are of each task just learnt, and transfers are empty. rows, numbers: rows of the stream
-    that the learner keeps, and the numbers in them. tuned: settings changed by the best trial;
+    that the method keeps, and the numbers in them. tuned: settings changed by the best trial;
     runs: seeds behind acc; *_paper: number in eschenhagen2019vogn, mean ± standard deviation;
     source: who measured it. Raises UserError without accuracy, acc or bwt.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", "bwt"))
-    rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
+    rows = [_row(study, stream, method) for stream in study.streams for method in study.methods]
     return table_files.without_constant(pd.DataFrame(rows), ("stream", "tuned", *PAPER))
 
 
@@ -82,38 +82,38 @@ def _paper_columns(study: StudyResults) -> str:
     )
 
 
-def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
-    scratch = _continual.forgets(study, stream, learner)
-    average = _at_end(study, stream, learner, _continual.METRIC)
+def _row(study: StudyResults, stream: str, method: str) -> dict[str, object]:
+    scratch = _continual.forgets(study, stream, method)
+    average = _at_end(study, stream, method, _continual.METRIC)
     further = {
         metric: table_files.mean_and_interval(
-            _at_end(study, stream, learner, metric), metric, factor, decimals
+            _at_end(study, stream, method, metric), metric, factor, decimals
         )
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
     percent = {
-        metric: table_files.mean_and_interval(study.score(stream, learner, metric), metric, 100, 2)
+        metric: table_files.mean_and_interval(study.score(stream, method, metric), metric, 100, 2)
         for metric in (LEARNT, *TRANSFERS)
         if metric in study.metrics
     }
     if scratch:
         percent |= dict.fromkeys(percent.keys() & set(TRANSFERS), "")
     memory = {
-        name: _kept(study.score(stream, learner, metric))
+        name: _kept(study.score(stream, method, metric))
         for metric, name in KEPT.items()
         if metric in study.metrics
     }
     return {
         "stream": stream,
-        "learner": study.label(learner),
+        "learner": study.label(method),
         **memory,
-        "tuned": _tuned(study.tuned(stream, learner)),
+        "tuned": _tuned(study.tuned(stream, method)),
         "acc": table_files.mean_and_interval(average, _continual.METRIC, 100, 2),
         **percent,
         **further,
         "runs": statistics.interval(average).n,
-        **_paper(study, stream, learner),
+        **_paper(study, stream, method),
     }
 
 
@@ -125,15 +125,15 @@ def _tuned(point: Mapping[str, Any] | None) -> str:
     return ", ".join(words) or "as configured"
 
 
-def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
+def _at_end(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:
     """Return the mean over tasks [seed] of the scores after the last task."""
-    return _continual.at_end(study, stream, learner, metric).mean(axis=1)
+    return _continual.at_end(study, stream, method, metric).mean(axis=1)
 
 
-def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
-    """Return the paper's numbers for this learner, and who measured them."""
-    metrics = (_continual.published_metric(study, stream, learner), *TRANSFERS)
-    numbers = [study.published(stream, learner, metric) for metric in metrics]
+def _paper(study: StudyResults, stream: str, method: str) -> dict[str, str]:
+    """Return the paper's numbers for this method, and who measured them."""
+    metrics = (_continual.published_metric(study, stream, method), *TRANSFERS)
+    numbers = [study.published(stream, method, metric) for metric in metrics]
     sources = [
         ", ".join(
             filter(None, [f"quoted: {number.quoted}" if number.quoted else "measured", number.note])

@@ -1,8 +1,8 @@
-"""Predicted correlation of several series over time, and the changes that each learner finds.
+"""Predicted correlation of several series over time, and the changes that each method finds.
 
 For each stream, top: the correlation of two series in the prediction of their next values, mean
-over pairs (metric predicted_correlation), for each learner; black: the true one, where it is known.
-Below: the changes of each learner that decides about them, in hindsight, of all seeds.
+over pairs (metric predicted_correlation), for each method; black: the true one, where it is known.
+Below: the changes of each method that decides about them, in hindsight, of all seeds.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ METRIC = "predicted_correlation"
 FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("changes",), uses=(METRIC,))
 
 TALL, LINE = 2.6, 0.3
-"""Heights of the correlations and of a learner's line below them, in inches."""
+"""Heights of the correlations and of a method's line below them, in inches."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw a block per stream. UserError without the metric or a learner that finds changes."""
+    """Draw a block per stream. UserError without the metric or a method that finds changes."""
     study.require_metrics("correlation-over-time", METRIC)
-    learners = _change_lines.deciding(study, "correlation-over-time")
-    heights = [TALL, LINE * (len(learners) + 0.5)]
+    methods = _change_lines.deciding(study, "correlation-over-time")
+    heights = [TALL, LINE * (len(methods) + 0.5)]
     height = (sum(heights) + 0.6 + figure_style.MESSAGE) * len(study.streams)
     figure = figure_style.figure(height, _foot(study), study.basis())
     letters = figure_style.panel_letters(len(study.streams))
@@ -41,7 +41,7 @@ def draw(study: StudyResults) -> Figure:
         top, below = panels.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_correlations(top, study, stream)
         figure_style.set_title(top, letter, "")
-        _change_lines.draw(below, study, stream, learners, study.cube.sizes["seed"])
+        _change_lines.draw(below, study, stream, methods, study.cube.sizes["seed"])
     return figure
 
 
@@ -52,9 +52,9 @@ def caption(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, stream: str) -> str:
-    """Say how many changes each learner infers on a stream, and how many there are if known."""
-    learners = _change_lines.deciding(study, "correlation-over-time")
-    said = _change_lines.counts(study, stream, learners, study.cube.sizes["seed"])
+    """Say how many changes each method infers on a stream, and how many there are if known."""
+    methods = _change_lines.deciding(study, "correlation-over-time")
+    said = _change_lines.counts(study, stream, methods, study.cube.sizes["seed"])
     true = int(study.streams[stream]["shift"].values[0].sum())
     return f"{said}; {_change_lines.there_are(true)}" if true else said
 
@@ -74,7 +74,7 @@ def _foot(study: StudyResults) -> str:
 
 
 def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
-    """Draw a line per learner, and the true correlation if the stream has it."""
+    """Draw a line per method, and the true correlation if the stream has it."""
     store = study.streams[stream]
     times = _series.task_times(store)
     panel.axhline(0, color=figure_style.MUTED, lw=0.6)
@@ -85,17 +85,17 @@ def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
     ends: dict[str, tuple[Any, float, Any]] = {}
     if "correlation" in store:
         ends["true"] = (times[-1], float(true[-1]), "black")
-    for number, learner in enumerate(study.learners):
-        values = study.by_task(stream, learner, METRIC)
+    for number, method in enumerate(study.methods):
+        values = study.by_task(stream, method, METRIC)
         values = values[~np.isnan(values).any(axis=1)]
-        style = figure_style.method_style(study, learner)
+        style = figure_style.method_style(study, method)
         band = statistics.band(values, statistics.bounds(METRIC))
-        ends[study.label(learner)] = (times[-1], float(band.mean[-1]), style["color"])
-        if learner in deciding:  # bands of all would cover each other
+        ends[study.label(method)] = (times[-1], float(band.mean[-1]), style["color"])
+        if method in deciding:  # bands of all would cover each other
             figure_style.draw_spread(panel, times, values, band, style["color"])
-        markers = figure_style.marker_positions(number, len(study.learners), len(times))
+        markers = figure_style.marker_positions(number, len(study.methods), len(times))
         panel.plot(
-            times, band.mean, **style, lw=1.2, ms=4, markevery=markers, label=study.label(learner)
+            times, band.mean, **style, lw=1.2, ms=4, markevery=markers, label=study.label(method)
         )
     _change_lines.draw_known(panel, store)
     panel.set_ylabel("predicted correlation")

@@ -64,7 +64,7 @@ class Block(NamedTuple):
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream and detector, with mean, low and high of each metric.
 
-    learner: name of the method, empty for detectors that do not look. METRIC_over_clock: score of
+    method: name of the method, empty for detectors that do not look. METRIC_over_clock: score of
     the method minus that of the best clock, above 0 where the method is better, with its interval
     and p (paired t test, Holm's correction over the methods of the stream). With several streams,
     the last rows are for all streams together. Raises UserError if no method decides about shifts.

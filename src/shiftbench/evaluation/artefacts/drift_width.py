@@ -72,7 +72,7 @@ def _scores(study: StudyResults, grid: Grid, width: str, metric: str) -> _best.S
     return {
         name: units.factor(metric)
         * np.mean([study.score(stream, name, metric) for stream in streams], axis=0)
-        for name in study.learners
+        for name in study.methods
     }
 
 
@@ -133,28 +133,28 @@ def _grid(study: StudyResults) -> Grid:
     return grid
 
 
-def _score(study: StudyResults, stream: str, learner: str, metric: str) -> Interval:
+def _score(study: StudyResults, stream: str, method: str, metric: str) -> Interval:
     """Return the score of a method, fractions in percent."""
-    of = statistics.interval(study.score(stream, learner, metric), statistics.bounds(metric))
+    of = statistics.interval(study.score(stream, method, metric), statistics.bounds(metric))
     return of.times(units.factor(metric))
 
 
 def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
     """Draw a line for each method and mode; none for a method without the metric."""
     widths, modes = grid.values(0), grid.values(1)
-    lines = [(learner, mode) for learner in study.learners for mode in modes]
+    lines = [(method, mode) for method in study.methods for mode in modes]
     places = figure_style.dodge(len(lines), STEP, SPREAD)
     figure_style.divide_levels(axes, len(widths))
-    for place, (learner, mode) in zip(places, lines, strict=True):
+    for place, (method, mode) in zip(places, lines, strict=True):
         streams = [grid.stream(width, mode, ()) for width in widths]
-        band = figure_style.as_band(_score(study, name, learner, metric) for name in streams)
+        band = figure_style.as_band(_score(study, name, method, metric) for name in streams)
         if np.isnan(band.mean).all():
             continue
         axes.errorbar(
             np.arange(len(widths)) + place,
             band.mean,
             np.nan_to_num(figure_style.error_bars(band)),
-            **figure_style.method_style(study, learner),
+            **figure_style.method_style(study, method),
             ls=STYLES[modes.index(mode)],
             lw=1.3,
             ms=4.5,
@@ -171,7 +171,7 @@ def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
 def _legend(block: Any, study: StudyResults, grid: Grid) -> None:
     handles = [
         Line2D([], [], **figure_style.method_style(study, name), label=study.label(name))
-        for name in study.learners
+        for name in study.methods
     ]
     if len(modes := grid.values(1)) > 1:
         handles += [

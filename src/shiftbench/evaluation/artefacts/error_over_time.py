@@ -1,4 +1,4 @@
-"""Error of each learner over a long stream, and how often it finds a shift.
+"""Error of each method over a long stream, and how often it finds a shift.
 
 For each stream, from the top: the first metric of the study that scores single tasks, averaged
 over all tasks so far, as li2021vbs averages errors; the same in windows of equal length; and the
@@ -153,13 +153,13 @@ def _metric(study: StudyResults) -> tuple[str, str]:
 
 
 def _means(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
-    """Return the mean over seeds [task] of each learner, fractions in percent.
+    """Return the mean over seeds [task] of each method, fractions in percent.
 
-    NaN for a learner whose runs all failed.
+    NaN for a method whose runs all failed.
     """
     metric, _ = _metric(study)
     values = {
-        name: units.factor(metric) * study.by_task(stream, name, metric) for name in study.learners
+        name: units.factor(metric) * study.by_task(stream, name, metric) for name in study.methods
     }
     complete = {name: each[~np.isnan(each).any(axis=1)] for name, each in values.items()}
     return {
@@ -180,7 +180,7 @@ class _Panel(NamedTuple):
 
 
 def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Panel]:
-    """Return the panels of a stream; the last one only where a learner decides about shifts."""
+    """Return the panels of a stream; the last one only where a method decides about shifts."""
     means, tasks = _means(study, stream), study.streams[stream].sizes["task"]
     metric, width = _metric(study)[0], _width(tasks)
     declared = units.unit(metric, {stream: study.streams[stream]})
@@ -247,12 +247,12 @@ def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: lis
     """Draw lines, dashed where one lies on another; return words on lines that leave the axes."""
     shown = {name: line for name, line in content.lines.items() if name in coloured}
     dashes = highlights.dashes(shown)
-    for number, (learner, line) in enumerate(content.lines.items()):
-        style = highlights.style(study, learner, coloured)
-        if dashes.get(learner, "-") != "-":
-            style |= {"ls": dashes[learner]}
+    for number, (method, line) in enumerate(content.lines.items()):
+        style = highlights.style(study, method, coloured)
+        if dashes.get(method, "-") != "-":
+            style |= {"ls": dashes[method]}
         markers = figure_style.marker_positions(number, len(content.lines), len(content.x))
-        inside = learner not in shown
+        inside = method not in shown
         panel.plot(content.x, line, **style, lw=1.4, ms=4, markevery=markers, clip_on=inside)
     grey = {study.label(name): line for name, line in content.lines.items() if name not in shown}
     if not shown:

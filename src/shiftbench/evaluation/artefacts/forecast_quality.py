@@ -1,4 +1,4 @@
-"""Error and calibration of the predictive distributions of each learner.
+"""Error and calibration of the predictive distributions of each method.
 
 For each stream, from the left: the continuous ranked probability score (CRPS); the share of values
 within the central 50 and 90 % predictive intervals; and the distance of the probability integral
@@ -26,14 +26,14 @@ FACTS = Facts(uses=("crps", *COVERAGE, DISTANCE))
 STRETCHES = 20
 """Number of stretches of a single run over which an interval is taken."""
 ROW = 0.28
-"""Height of a learner, in inches."""
+"""Height of a method, in inches."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream. UserError without one of the metrics."""
     study.require_metrics("forecast-quality", *FACTS.uses)
-    height = len(study.streams) * (ROW * len(study.learners) + 1.0) + figure_style.MESSAGE
+    height = len(study.streams) * (ROW * len(study.methods) + 1.0) + figure_style.MESSAGE
     figure = figure_style.figure(height, _foot(study), study.basis())
     figure_style.set_message(figure, message(study))
     panels = figure.subplots(len(study.streams), 3, squeeze=False, sharey=True)
@@ -45,8 +45,8 @@ def draw(study: StudyResults) -> Figure:
         titles = (f"{stream}: error", "calibration", "distance from calibration")
         for panel, title in zip(row, titles, strict=True):
             figure_style.set_title(panel, next(letters), title)
-        row[0].set_yticks(range(len(study.learners)), map(study.label, study.learners))
-        row[0].set_ylim(len(study.learners) - 0.5, -0.5)
+        row[0].set_yticks(range(len(study.methods)), map(study.label, study.methods))
+        row[0].set_ylim(len(study.methods) - 0.5, -0.5)
     return figure
 
 
@@ -56,9 +56,9 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults) -> str:
-    """Say which learner has the smallest CRPS, or on how many streams it has."""
+    """Say which method has the smallest CRPS, or on how many streams it has."""
     scores = {
-        stream: {name: repetitions(study.by_task(stream, name, "crps")) for name in study.learners}
+        stream: {name: repetitions(study.by_task(stream, name, "crps")) for name in study.methods}
         for stream in study.streams
     }
     one_run = study.cube.sizes["seed"] == 1
@@ -99,8 +99,8 @@ def spread(by_task: np.ndarray, metric: str) -> Interval:
 
 
 def _draw_crps(panel: Axes, study: StudyResults, stream: str) -> None:
-    for y, learner in enumerate(study.learners):
-        _draw_point(panel, study, stream, learner, "crps", y)
+    for y, method in enumerate(study.methods):
+        _draw_point(panel, study, stream, method, "crps", y)
     panel.set_xlabel("CRPS (unit of the series)")
     panel.grid(axis="x", lw=0.4, alpha=0.5)
 
@@ -108,15 +108,15 @@ def _draw_crps(panel: Axes, study: StudyResults, stream: str) -> None:
 def _draw_coverage(panel: Axes, study: StudyResults, stream: str) -> None:
     for metric, level in COVERAGE.items():
         panel.axvline(level, color=figure_style.INK, lw=1, ls=":")
-        for y, learner in enumerate(study.learners):
-            _draw_point(panel, study, stream, learner, metric, y)
+        for y, method in enumerate(study.methods):
+            _draw_point(panel, study, stream, method, metric, y)
     panel.set(xlabel="share within the 50 and 90 % intervals", xlim=(0, 1))
 
 
 def _draw_distance(panel: Axes, study: StudyResults, stream: str) -> None:
-    for y, learner in enumerate(study.learners):
-        of_seeds = study.score(stream, learner, DISTANCE)
-        style = figure_style.method_style(study, learner)
+    for y, method in enumerate(study.methods):
+        of_seeds = study.score(stream, method, DISTANCE)
+        style = figure_style.method_style(study, method)
         panel.plot(of_seeds, np.full(len(of_seeds), y), ls="", **style)
     tasks = study.streams[stream].sizes["task"]
     panel.axvline(stats.kstwo.ppf(0.95, tasks), color=figure_style.INK, lw=1, ls=":")
@@ -124,10 +124,10 @@ def _draw_distance(panel: Axes, study: StudyResults, stream: str) -> None:
 
 
 def _draw_point(
-    panel: Axes, study: StudyResults, stream: str, learner: str, metric: str, y: int
+    panel: Axes, study: StudyResults, stream: str, method: str, metric: str, y: int
 ) -> None:
-    """Draw a learner's mean and interval at a height."""
-    of = spread(study.by_task(stream, learner, metric), metric)
+    """Draw a method's mean and interval at a height."""
+    of = spread(study.by_task(stream, method, metric), metric)
     bars = np.nan_to_num(figure_style.error_bars(of))
-    style = figure_style.method_style(study, learner)
+    style = figure_style.method_style(study, method)
     panel.errorbar(of.mean, y, xerr=bars, ls="", capsize=2, elinewidth=1.2, **style)

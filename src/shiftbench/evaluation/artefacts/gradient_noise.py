@@ -106,7 +106,7 @@ def _foot(study: StudyResults) -> str:
 
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
-    """Return the runs that measure gradients at the start, by stream and learner."""
+    """Return the runs that measure gradients at the start, by stream and method."""
     if runs := study.offering("gradients_at_start"):
         return runs
     raise study.lacking("gradient-noise", "a learner that measures gradients at the start")

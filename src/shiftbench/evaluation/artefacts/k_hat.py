@@ -2,7 +2,7 @@
 
 Fig. 2B of knoblauch2018robust: k-hat of the predictive density for several dimensions; beside it
 k-hat of the importance weights alone, and the share of effective draws. All are taken from runs of
-a learner that computes them, after the last task but one.
+a method that computes them, after the last task but one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Curve(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw three panels over beta_p, a line per stream. Raises UserError without such a learner."""
+    """Draw three panels over beta_p, a line per stream. Raises UserError without such a method."""
     runs = _runs(study)
     figure = figure_style.figure(3.9, _foot(), study.basis(list(runs)))
     figure_style.set_message(figure, message(study))
@@ -118,10 +118,10 @@ def _dimension(study: StudyResults, stream: str) -> str:
 
 
 def _runs(study: StudyResults) -> dict[str, xr.Dataset]:
-    """Return the first run on each stream of a learner that computes k-hat."""
+    """Return the first run on each stream of a method that computes k-hat."""
     runs: dict[str, xr.Dataset] = {}
     for stream in study.streams:
-        for name in study.learners:
+        for name in study.methods:
             run = study.run(stream, name)
             if "info_learnt" in run and stream not in runs:
                 runs[stream] = run
@@ -133,7 +133,7 @@ def _runs(study: StudyResults) -> dict[str, xr.Dataset]:
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:
-    """Return the settings of the learner of a run."""
+    """Return the settings of the method of a run."""
     return provenance.spec(run)["learner"][-1][1]
 
 

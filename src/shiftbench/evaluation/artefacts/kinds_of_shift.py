@@ -46,12 +46,12 @@ def draw(study: StudyResults) -> Figure:
     below = figure_style.below_message(figure, message(study))
     panels = below.subplots(1, 3, width_ratios=[len(moving), len(moving), len(moving) + 1])
     panels[0].axhline(0, color="black", lw=1.2)
-    _draw(panels[0], study, moving, study.learners, lambda *at: loss(study, still, *at))
+    _draw(panels[0], study, moving, study.methods, lambda *at: loss(study, still, *at))
     for axes, metric, streams in (
         (panels[1], FOUND, moving),
         (panels[2], FALSE, [*moving, still]),
     ):
-        detectors = [name for name in study.learners if _decides(study, name, metric)]
+        detectors = [name for name in study.methods if _decides(study, name, metric)]
         _draw(axes, study, streams, detectors, _score_of(study, metric))
     panels[0].set_ylabel("accuracy lost (percentage points)")
     panels[1].set_ylabel("shifts that raise an alarm (%)")
@@ -77,7 +77,7 @@ def message(study: StudyResults) -> str:
         (stream, name): points
         for stream in moving
         for name, points in _best.ranked(
-            study, {each: loss(study, still, stream, each).mean for each in study.learners}
+            study, {each: loss(study, still, stream, each).mean for each in study.methods}
         ).items()
     }
     if not lost:
@@ -91,7 +91,7 @@ def message(study: StudyResults) -> str:
         start = f"{start} the most accuracy, up to {points} ({study.label(name)})"
     else:
         start = f"{start} up to {points} of accuracy ({study.label(name)})"
-    found = {each: 100 * study.score(stream, each, FOUND) for each in study.learners}
+    found = {each: 100 * study.score(stream, each, FOUND) for each in study.methods}
     return f"{start}{_noticing(study, found)}"
 
 
@@ -131,22 +131,22 @@ def unchanged(study: StudyResults) -> str:
     return names[0]
 
 
-def loss(study: StudyResults, still: str, stream: str, learner: str) -> Interval:
+def loss(study: StudyResults, still: str, stream: str, method: str) -> Interval:
     """Return the percentage points of accuracy that are lost on a stream, paired by seed."""
-    first, second = (study.score(name, learner, LOSS) for name in (still, stream))
+    first, second = (study.score(name, method, LOSS) for name in (still, stream))
     return statistics.paired_difference(first, second, statistics.bounds(LOSS)).times(100)
 
 
-def _decides(study: StudyResults, learner: str, metric: str) -> bool:
-    scores = [study.score(stream, learner, metric) for stream in study.streams]
+def _decides(study: StudyResults, method: str, metric: str) -> bool:
+    scores = [study.score(stream, method, metric) for stream in study.streams]
     return not np.isnan(np.concatenate(scores)).all()
 
 
 def _score_of(study: StudyResults, metric: str) -> Callable[[str, str], Interval]:
     """Return the function from stream and method to the score, in percent where a fraction."""
     within, factor = statistics.bounds(metric), 100 if metric == FOUND else 1
-    return lambda stream, learner: statistics.interval(
-        study.score(stream, learner, metric), within
+    return lambda stream, method: statistics.interval(
+        study.score(stream, method, metric), within
     ).times(factor)
 
 
@@ -154,20 +154,20 @@ def _draw(
     axes: Axes,
     study: StudyResults,
     streams: list[str],
-    learners: list[str],
+    methods: list[str],
     number: Callable[[str, str], Interval],
 ) -> None:
     """Draw the number of each method on each stream, the methods beside each other."""
-    steps = np.arange(len(learners)) - (len(learners) - 1) / 2
-    shifts = steps * min(STEP, SPREAD / max(len(learners) - 1, 1))
-    for shift, learner in zip(shifts, learners, strict=True):
-        band = figure_style.as_band(number(stream, learner) for stream in streams)
+    steps = np.arange(len(methods)) - (len(methods) - 1) / 2
+    shifts = steps * min(STEP, SPREAD / max(len(methods) - 1, 1))
+    for shift, method in zip(shifts, methods, strict=True):
+        band = figure_style.as_band(number(stream, method) for stream in streams)
         axes.errorbar(
             np.arange(len(streams)) + shift,
             band.mean,
             np.nan_to_num(figure_style.error_bars(band)),
-            **figure_style.method_style(study, learner),
-            label=study.label(learner),
+            **figure_style.method_style(study, method),
+            label=study.label(method),
             ls="",
             ms=4.5,
             elinewidth=0.9,

@@ -70,7 +70,7 @@ def message(study: StudyResults, stream: str) -> str:
 
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
-    looks = max(study.run(s, n).sizes.get("look", 1) for s in study.streams for n in study.learners)
+    looks = max(study.run(s, n).sizes.get("look", 1) for s in study.streams for n in study.methods)
     moments = "after the last task"
     if len(panels(study)) > 1:
         moments = (
@@ -111,8 +111,8 @@ def panels(study: StudyResults) -> dict[str, str]:
 class Line(NamedTuple):
     """Methods that differ only in the size of their memory.
 
-    sizes: each learner by its rows of memory, in ascending order; is_level: whether it is one
-    learner that keeps no rows or all; ranked: whether it is no bound.
+    sizes: each method by its rows of memory, in ascending order; is_level: whether it is one
+    method that keeps no rows or all; ranked: whether it is no bound.
     """
 
     sizes: dict[int, str]
@@ -121,28 +121,28 @@ class Line(NamedTuple):
 
     @property
     def first(self) -> str:
-        """Return the learner with the smallest memory."""
+        """Return the method with the smallest memory."""
         return next(iter(self.sizes.values()))
 
     def means(self, study: StudyResults, stream: str, metric: str) -> list[statistics.Interval]:
-        """Return the mean of each learner over seeds, in percent, with its interval."""
-        each = [study.score(stream, learner, metric) for learner in self.sizes.values()]
+        """Return the mean of each method over seeds, in percent, with its interval."""
+        each = [study.score(stream, method, metric) for method in self.sizes.values()]
         return [statistics.interval(one, statistics.bounds(metric)).times(100) for one in each]
 
 
 def lines(study: StudyResults, stream: str) -> dict[str, Line]:
     """Return the lines of a stream by name.
 
-    A line of one learner has its name; a line of several has what their names begin with.
+    A line of one method has its name; a line of several has what their names begin with.
     """
     found: dict[str, dict[int, str]] = {}
     # Each size of memory has the settings of its own best trial.
-    tried = {key for name in study.learners for key in study.tuned(stream, name) or ()}
-    for learner in study.learners:
-        run = study.run(stream, learner)
+    tried = {key for name in study.methods for key in study.tuned(stream, name) or ()}
+    for method in study.methods:
+        run = study.run(stream, method)
         rows = kept_rows.of_run(run, study.streams[stream]).rows
-        line = str(kept_rows.without_size(run, tried)) if kept_rows.has_memory(run) else learner
-        found.setdefault(line, {})[rows] = learner
+        line = str(kept_rows.without_size(run, tried)) if kept_rows.has_memory(run) else method
+        found.setdefault(line, {})[rows] = method
     return {
         _name([study.label(one) for one in sizes.values()]): Line(
             dict(sorted(sizes.items())),
@@ -159,9 +159,9 @@ def _name(labels: list[str]) -> str:
 
 
 def _is_level(study: StudyResults, stream: str, sizes: dict[int, str]) -> bool:
-    """Return whether a line is of one learner that keeps no rows, or all of them."""
-    (learner, *others) = sizes.values()
-    kept = kept_rows.of_run(study.run(stream, learner), study.streams[stream])
+    """Return whether a line is of one method that keeps no rows, or all of them."""
+    (method, *others) = sizes.values()
+    kept = kept_rows.of_run(study.run(stream, method), study.streams[stream])
     return not others and not kept.partial
 
 
@@ -197,7 +197,7 @@ def _draw_panel(
 ) -> dict[str, tuple[float, float, Any]]:
     """Draw all lines of a panel; return the end and the colour of each that gets its name.
 
-    means: of each line, by rows of memory. coloured: the first learner of each line in colour.
+    means: of each line, by rows of memory. coloured: the first method of each line in colour.
     """
     rows = sorted({size for line in found.values() if not line.is_level for size in line.sizes})
     right = len(rows) - 1 + MARGIN

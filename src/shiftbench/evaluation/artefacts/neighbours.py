@@ -1,6 +1,6 @@
-"""Comparison of each learner with the next in the ranking, paired by seed.
+"""Comparison of each method with the next in the ranking, paired by seed.
 
-For any study: learners are ordered by the mean of its leading metric, best first.
+For any study: methods are ordered by the mean of its leading metric, best first.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PRECISION = units.Precision(decimals=2, digits=3)
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per pair of neighbours: learner minus next, in points for fractions.
+    """Return one row per pair of neighbours: method minus next, in points for fractions.
 
     difference: "mean [95 % interval]"; p: paired t test, by Holm's method over the pairs of the
-    stream; resolved: whether p < 0.05 and the difference is in favour of the learner; equivalent:
+    stream; resolved: whether p < 0.05 and the difference is in favour of the method; equivalent:
     posterior probability that they differ by less than the region; smallest: the difference that
     as many seeds resolve with power 80 %; seeds: number with both scores. Raises UserError without
     a metric with a better direction.
@@ -89,11 +89,11 @@ def _formatted(value: float, template: str) -> str:
 
 
 def _without(study: StudyResults, metric: str) -> str:
-    """Return the sentence on learners without a score on a stream; empty if all have one."""
+    """Return the sentence on methods without a score on a stream; empty if all have one."""
     absent = {
         study.label(name): None
         for stream in study.streams
-        for name in study.learners
+        for name in study.methods
         if name not in study_ranking.best_first(study, stream, metric)
     }
     return f"Without a score: {', '.join(absent)}. " if absent else ""

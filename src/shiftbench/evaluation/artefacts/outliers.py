@@ -107,7 +107,7 @@ def _coloured(study: StudyResults) -> list[str]:
     """Return the methods with the fewest false alarms in the hardest cell, then the others."""
     alarmed = _means(study, _hardest(study)[1], "alarms_at_outliers")
     best = highlights.leaders({name: -percent for name, percent in alarmed.items()})
-    return [*best, *(name for name in study.learners if name not in best)][: highlights.MOST]
+    return [*best, *(name for name in study.methods if name not in best)][: highlights.MOST]
 
 
 def _foot(study: StudyResults) -> str:

@@ -1,6 +1,6 @@
 """Accuracy on each task after the last one, and its average.
 
-Fig. 5 of eschenhagen2019vogn, with lines over tasks in place of groups of bars: the best learners
+Fig. 5 of eschenhagen2019vogn, with lines over tasks in place of groups of bars: the best methods
 are in colour, and the average of each stands beside its name.
 """
 
@@ -31,7 +31,7 @@ DRAWN = ("dotted", "dashes and dots")
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without accuracies."""
     _continual.check(study, "per-task-accuracy")
-    height = 0.6 + max(3.2, 0.23 * len(study.learners))
+    height = 0.6 + max(3.2, 0.23 * len(study.methods))
     figure = figure_style.figure(height * len(study.streams), _foot(study), study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream)
@@ -56,7 +56,7 @@ def _foot(study: StudyResults) -> str:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     figure_style.set_message(block, _leaders.message(study, stream))
-    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
+    ends = {name: _continual.at_end(study, stream, name) for name in study.methods}
     coloured = _leaders.order(study, stream)[: highlights.MOST]
     left, right = block.subplots(1, 2, width_ratios=[1, 1.7])
     _draw_averages(left, study, stream, ends, coloured)
@@ -68,7 +68,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
 def _draw_averages(
     axes: Axes, study: StudyResults, stream: str, ends: dict[str, np.ndarray], coloured: list[str]
 ) -> None:
-    """Draw the average of each learner in its row, the largest on top, and its number."""
+    """Draw the average of each method in its row, the largest on top, and its number."""
     averages, paper = _leaders.averages(study, stream), _continual.published_averages(study, stream)
     order, shown = (
         highlights.leaders(averages, len(averages)),
@@ -100,7 +100,7 @@ def _draw_tasks(
     coloured: list[str],
     bounds: list[str],
 ) -> None:
-    """Draw the accuracy of each learner over tasks; bounds are dotted, or dashes and dots."""
+    """Draw the accuracy of each method over tasks; bounds are dotted, or dashes and dots."""
     tasks = 1 + np.arange(next(iter(ends.values())).shape[1])
     means = {name: 100 * _continual.mean_over_seeds(each) for name, each in ends.items()}
     shown, shifts = [*means.values()], dict.fromkeys(means, 0.0)

@@ -1,7 +1,7 @@
 """Accuracy on each task while it is learnt, against the number of tasks before it.
 
 The accuracy is that of the metric `plasticity`, averaged over a window of tasks, since single tasks
-differ in how hard they are. All learners of a seed see the same tasks.
+differ in how hard they are. All methods of a seed see the same tasks.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _window(study: StudyResults, stream: str) -> int:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner is most accurate while it learns, of all and of those without restarts."""
-    scores = {name: _scores(study, stream, name) for name in study.learners}
+    """Say which method is most accurate while it learns, of all and of those without restarts."""
+    scores = {name: _scores(study, stream, name) for name in study.methods}
     means = {name: statistics.interval(of).mean for name, of in scores.items()}
     order = highlights.leaders(means, len(means))
     if not order:
@@ -88,9 +88,9 @@ def message(study: StudyResults, stream: str) -> str:
     return text + _best.others(study, {name: scores[name] for name in compared}, going[:1])
 
 
-def _scores(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+def _scores(study: StudyResults, stream: str, method: str) -> np.ndarray:
     """Return the mean accuracy while tasks are learnt, in percent [seed]; NaN for failed seeds."""
-    run = study.run(stream, learner)
+    run = study.run(stream, method)
     return study.on_seeds(run, 100 * plasticity.accuracy_while_learnt(run).mean(axis=1))
 
 
@@ -99,7 +99,7 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
     width = _window(study, stream)
     lines: dict[str, np.ndarray] = {}
     means: dict[str, Interval] = {}
-    for name in study.learners:
+    for name in study.methods:
         each = 100 * plasticity.accuracy_while_learnt(study.run(stream, name))
         if len(each):
             window = np.full(width, 1 / width)
@@ -127,7 +127,7 @@ def _name_lines(
     means: dict[str, Interval],
     coloured: list[str],
 ) -> None:
-    """Write name, mean and slope of each learner beside its line, without overlaps."""
+    """Write name, mean and slope of each method beside its line, without overlaps."""
     low, high = axes.get_ylim()
     heads = ("", "mean (%)", "slope (points per 100 tasks)")
     heights = _apart([(end - low) / (high - low) for end in ends.values()])

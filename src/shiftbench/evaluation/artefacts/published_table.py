@@ -15,7 +15,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream, metric and learner.
+    """Return one row per stream, metric and method.
 
     ours: "mean [95 % interval]"; paper: the printed number; difference: ours minus paper; note:
     differences in protocol. Cells without a number are empty. Raises UserError without a printed
@@ -25,15 +25,15 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
         (stream, metric)
         for stream in study.streams
         for metric in study.metrics
-        if any(study.published(stream, learner, metric) for learner in study.learners)
+        if any(study.published(stream, method, metric) for method in study.methods)
     ]
     if not printed:
         raise study.lacking("published-table", "a method and a metric that a paper has numbers of")
     return pd.DataFrame(
         [
-            _row(study, stream, metric, learner)
+            _row(study, stream, metric, method)
             for stream, metric in printed
-            for learner in study.learners
+            for method in study.methods
         ]
     )
 
@@ -47,16 +47,16 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[str, str]:
-    scores = study.score(stream, learner, metric)
+def _row(study: StudyResults, stream: str, metric: str, method: str) -> dict[str, str]:
+    scores = study.score(stream, method, metric)
     ours = statistics.interval(scores)
-    number = study.published(stream, learner, metric)
+    number = study.published(stream, method, metric)
     paper = number.mean if number else None
     unit = components.metric(metric).unit
     return {
         "stream": stream,
         "metric": f"{metric} ({unit})" if unit else metric,
-        "learner": study.label(learner),
+        "learner": study.label(method),
         "ours": table_files.mean_and_interval(scores, metric, decimals=4),
         "paper": "" if paper is None else f"{paper:.4g}",
         "difference": "" if paper is None or not ours.n else _signed(ours.mean - paper),

@@ -1,6 +1,6 @@
 """Error of dating documents against the number of words updated (li2021vbs, Fig. 5).
 
-One point per learner; beams that differ only in the prior log-odds are joined by a line. Lines show
+One point per method; beams that differ only in the prior log-odds are joined by a line. Lines show
 binning, see `evaluation/theory/binning.py`.
 """
 
@@ -53,9 +53,9 @@ def draw(study: StudyResults) -> Figure:
     for letter, axes, (metric, what) in zip(letters, panels, ways.items(), strict=True):
         _draw_binning(axes, study, stream)
         curves = _curves(study, stream)
-        points = [_points(study, stream, metric, learners) for learners in curves.values()]
-        for (name, learners), curve in zip(curves.items(), _moved_apart(points), strict=True):
-            _draw_curve(axes, name, curve, figure_style.method_style(study, learners[0]))
+        points = [_points(study, stream, metric, methods) for methods in curves.values()]
+        for (name, methods), curve in zip(curves.items(), _moved_apart(points), strict=True):
+            _draw_curve(axes, name, curve, figure_style.method_style(study, methods[0]))
         figure_style.set_title(axes, letter, f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(figure_style.THOUSANDS)
@@ -104,11 +104,11 @@ def message(study: StudyResults) -> str:
 def _others(study: StudyResults, stream: str) -> str:
     """Return the clause on how the best points of other curves compare with the best of all."""
     metric = next(iter(_ways(study, stream)))
-    scores = {name: study.score(stream, name, metric) for name in study.learners}
+    scores = {name: study.score(stream, name, metric) for name in study.methods}
     means = {name: -mean for name, mean in _best.means(study, scores).items()}
     of_curves = {
-        curve: _best.largest({name: means[name] for name in learners if name in means})
-        for curve, learners in _curves(study, stream).items()
+        curve: _best.largest({name: means[name] for name in methods if name in means})
+        for curve, methods in _curves(study, stream).items()
     }
     labels = {best[0]: curve for curve, best in of_curves.items() if best}
     firsts = {name: scores[name] for name in labels}
@@ -118,12 +118,12 @@ def _others(study: StudyResults, stream: str) -> str:
 
 
 def _ranked(study: StudyResults, stream: str) -> list[tuple[str, _DatingPoint]]:
-    """Return the points of the first panel by their curve, without bounds and failed learners."""
+    """Return the points of the first panel by their curve, without bounds and failed methods."""
     metric = next(iter(_ways(study, stream)))
     return [
         (name, point)
-        for name, learners in _curves(study, stream).items()
-        for point in _points(study, stream, metric, [n for n in learners if n not in study.bounds])
+        for name, methods in _curves(study, stream).items()
+        for point in _points(study, stream, metric, [n for n in methods if n not in study.bounds])
         if not np.isnan(point.error.mean)
     ]
 
@@ -168,8 +168,8 @@ def _years(store: xr.DataTree) -> str:
 def _log_odds(study: StudyResults, stream: str) -> str:
     """Return the sentence on the prior log-odds of beams; empty without beams."""
     curves = [
-        [beam["prior_log_odds"] for name in learners if (beam := _beam(study, stream, name))]
-        for learners in _curves(study, stream).values()
+        [beam["prior_log_odds"] for name in methods if (beam := _beam(study, stream, name))]
+        for methods in _curves(study, stream).values()
     ]
     if along := [odds for curve in curves if len(curve) > 1 for odds in curve]:
         return (
@@ -180,39 +180,39 @@ def _log_odds(study: StudyResults, stream: str) -> str:
     return f" Prior log-odds of a change: {', '.join(map(str, alone))}." if alone else ""
 
 
-def _beam(study: StudyResults, stream: str, learner: str) -> dict[str, Any] | None:
-    return provenance.offering(study.run(stream, learner), "lineage")
+def _beam(study: StudyResults, stream: str, method: str) -> dict[str, Any] | None:
+    return provenance.offering(study.run(stream, method), "lineage")
 
 
 def _curves(study: StudyResults, stream: str) -> dict[str, list[str]]:
-    """Return the learners of each curve, by its label: beams of equal settings, or one learner.
+    """Return the methods of each curve, by its label: beams of equal settings, or one method.
 
     Log-odds may differ. A curve of beams is named after their weights or, if several curves have
-    these, after its first learner.
+    these, after its first method.
     """
     groups: dict[str, list[str]] = {}
-    for learner in study.learners:
-        if not np.isnan(study.score(stream, learner, RATE)).all():
-            beam = _beam(study, stream, learner)
-            key = _without_log_odds(study, stream, learner) if beam else learner
-            groups.setdefault(key, []).append(learner)
-    names = [_name(study, stream, learners[0]) for learners in groups.values()]
+    for method in study.methods:
+        if not np.isnan(study.score(stream, method, RATE)).all():
+            beam = _beam(study, stream, method)
+            key = _without_log_odds(study, stream, method) if beam else method
+            groups.setdefault(key, []).append(method)
+    names = [_name(study, stream, methods[0]) for methods in groups.values()]
     return {
-        study.label(learners[0]) if names.count(name) > 1 else name: learners
-        for name, learners in zip(names, groups.values(), strict=True)
+        study.label(methods[0]) if names.count(name) > 1 else name: methods
+        for name, methods in zip(names, groups.values(), strict=True)
     }
 
 
-def _name(study: StudyResults, stream: str, learner: str) -> str:
-    beam = _beam(study, stream, learner)
+def _name(study: StudyResults, stream: str, method: str) -> str:
+    beam = _beam(study, stream, method)
     if not beam:
-        return study.label(learner)
+        return study.label(method)
     return f"VBS, {'Bayes' if beam['weights'] == 'bayes' else beam['weights']} weights"
 
 
-def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:
-    """Return the learner's pipeline without the prior log-odds, as JSON."""
-    pipeline = provenance.spec(study.run(stream, learner))["learner"]
+def _without_log_odds(study: StudyResults, stream: str, method: str) -> str:
+    """Return the method's pipeline without the prior log-odds, as JSON."""
+    pipeline = provenance.spec(study.run(stream, method))["learner"]
     kept = [
         [name, {key: value for key, value in settings.items() if key != "prior_log_odds"}]
         for name, settings in pipeline
@@ -221,14 +221,14 @@ def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:
 
 
 def _points(
-    study: StudyResults, stream: str, metric: str, learners: Sequence[str]
+    study: StudyResults, stream: str, metric: str, methods: Sequence[str]
 ) -> list[_DatingPoint]:
     """Return the points of a curve, in order of their rate."""
     points = []
-    for learner in learners:
-        score = study.score(stream, learner, metric)
+    for method in methods:
+        score = study.score(stream, method, metric)
         error = statistics.interval(score, statistics.bounds(metric))
-        rate = float(np.nanmean(study.score(stream, learner, RATE)))
+        rate = float(np.nanmean(study.score(stream, method, RATE)))
         points.append(_DatingPoint(rate, error))
     return sorted(points, key=lambda point: point.rate)
 

@@ -25,7 +25,7 @@ LENGTHS = (1, 2, 4, 8, 16)
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return a row for each learner, and for binning with each length of its bins.
+    """Return a row for each method, and for binning with each length of its bins.
 
     words: updated in a period; error: of dating held-out documents, in periods; of_binning: the
     error of binning with as many updates. Each is "mean [95 % interval]" over seeds. as_printed:
@@ -34,7 +34,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     study.require_metrics("rate-distortion-table", RATE, ERROR, AT_RATE)
     rows = []
     for stream in study.streams:
-        rows += [_of_learner(study, stream, learner) for learner in study.learners]
+        rows += [_of_method(study, stream, method) for method in study.methods]
         rows += _of_binning(study, stream)
     return pd.DataFrame(rows)
 
@@ -51,13 +51,13 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _of_learner(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
+def _of_method(study: StudyResults, stream: str, method: str) -> dict[str, object]:
     names = {"words": RATE, "error": ERROR, "of_binning": AT_RATE}
     scores = {
-        column: table_files.mean_and_interval(study.score(stream, learner, metric), metric)
+        column: table_files.mean_and_interval(study.score(stream, method, metric), metric)
         for column, metric in names.items()
     }
-    return {"stream": stream, "learner": study.label(learner), **scores, "as_printed": ""}
+    return {"stream": stream, "learner": study.label(method), **scores, "as_printed": ""}
 
 
 def _of_binning(study: StudyResults, stream: str) -> list[dict[str, object]]:

@@ -32,7 +32,7 @@ ROW_INCHES = 0.34
 def draw(study: StudyResults) -> Figure:
     """Draw two panels for each stream and its twin. Raises UserError without a twin."""
     pairs = twins(study)
-    height = 1.55 + ROW_INCHES * len(study.learners)
+    height = 1.55 + ROW_INCHES * len(study.methods)
     figure = figure_style.figure(height * len(pairs), _foot(study), study.basis())
     letters = iter(figure_style.panel_letters(2 * len(pairs)))
     for (stream, twin), block in figure_style.divide(figure, pairs):
@@ -52,8 +52,8 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str, twin: str) -> str:
-    """Say which learner gains most where a distribution comes back, beside bounds."""
-    gains = {name: gain(study, stream, twin, name).times(100) for name in study.learners}
+    """Say which method gains most where a distribution comes back, beside bounds."""
+    gains = {name: gain(study, stream, twin, name).times(100) for name in study.methods}
     kept = _best.ranked(study, {name: of.mean for name, of in gains.items()})
     best = _best.largest(kept)
     what = "from a distribution that comes back"
@@ -138,28 +138,28 @@ def _settings(store: xr.Dataset) -> tuple[str, dict[str, Any]]:
     return spec["family"], settings
 
 
-def gain(study: StudyResults, stream: str, twin: str, learner: str) -> Interval:
+def gain(study: StudyResults, stream: str, twin: str, method: str) -> Interval:
     """Return the accuracy on returns minus that on fresh distributions, paired by seed."""
-    scores = (study.score(name, learner, METRIC) for name in (stream, twin))
+    scores = (study.score(name, method, METRIC) for name in (stream, twin))
     first, second = scores
     return statistics.paired_difference(first, second, statistics.bounds(METRIC))
 
 
 def _draw_accuracy(axes: Axes, study: StudyResults, stream: str, twin: str) -> None:
     within = statistics.bounds(METRIC)
-    for row, learner in enumerate(study.learners):
-        style = figure_style.method_style(study, learner)
+    for row, method in enumerate(study.methods):
+        style = figure_style.method_style(study, method)
         for name, fill, shift in ((stream, style["color"], -0.13), (twin, "white", 0.13)):
-            of = statistics.interval(study.score(name, learner, METRIC), within).times(100)
+            of = statistics.interval(study.score(name, method, METRIC), within).times(100)
             bars = figure_style.error_bars(of)
             axes.errorbar(
                 of.mean, row + shift, xerr=bars, **style, mfc=fill, ms=5, capsize=2, lw=1.1
             )
-    axes.set_yticks(range(len(study.learners)), [study.label(name) for name in study.learners])
-    for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
-        label.set_color(figure_style.method_style(study, learner)["color"])
+    axes.set_yticks(range(len(study.methods)), [study.label(name) for name in study.methods])
+    for label, method in zip(axes.get_yticklabels(), study.methods, strict=True):
+        label.set_color(figure_style.method_style(study, method)["color"])
         label.set_fontweight("bold")
-    axes.set_ylim(len(study.learners) + 0.2, -0.5)  # with room for the legend
+    axes.set_ylim(len(study.methods) + 0.2, -0.5)  # with room for the legend
     axes.set_xlabel("accuracy (%)")
     ink = {"color": figure_style.INK, "ls": "", "marker": "o", "ms": 5}
     axes.plot([], [], **ink, label="comes back")
@@ -169,9 +169,9 @@ def _draw_accuracy(axes: Axes, study: StudyResults, stream: str, twin: str) -> N
 
 def _draw_gain(axes: Axes, study: StudyResults, stream: str, twin: str) -> None:
     axes.axvline(0, color="black", lw=1.2)
-    for row, learner in enumerate(study.learners):
-        of = gain(study, stream, twin, learner).times(100)
-        style, bars = figure_style.method_style(study, learner), figure_style.error_bars(of)
+    for row, method in enumerate(study.methods):
+        of = gain(study, stream, twin, method).times(100)
+        style, bars = figure_style.method_style(study, method), figure_style.error_bars(of)
         axes.errorbar(of.mean, row, xerr=bars, **style, ms=5, capsize=2)
     axes.tick_params(axis="y", labelleft=False)
     axes.set_xlabel("comes back minus fresh (percentage points)")

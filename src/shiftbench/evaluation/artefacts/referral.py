@@ -2,7 +2,7 @@
 
 farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. For more
 than two classes, accuracy and Brier score are shown. A row of panels shows the test rows after
-each task or, if the stream has shifts, two rows show the rows on both sides of these. A learner
+each task or, if the stream has shifts, two rows show the rows on both sides of these. A method
 with good uncertainties improves to the right. The best of each row of panels are in colour.
 """
 
@@ -48,11 +48,11 @@ Curves = dict[str, pd.DataFrame]
 
 
 class _Rows(NamedTuple):
-    """A set of rows of a stream. of_learners: the rows of each learner [seed][task or shift]."""
+    """A set of rows of a stream. of_methods: the rows of each method [seed][task or shift]."""
 
     stream: str
     name: str
-    of_learners: dict[str, list[list[PredictedRows]]]
+    of_methods: dict[str, list[list[PredictedRows]]]
 
     @property
     def where(self) -> str:
@@ -86,7 +86,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
-    """Say which learner has the largest score on average over the shares referred.
+    """Say which method has the largest score on average over the shares referred.
 
     curves: of the first panel.
     """
@@ -146,22 +146,22 @@ def _new_segment_note(study: StudyResults) -> str:
 
 
 def _sets(study: StudyResults) -> list[_Rows]:
-    """Return each set of rows, with the learners that have a run that did not fail."""
+    """Return each set of rows, with the methods that have a run that did not fail."""
     runs = {
-        (stream, learner): study.run(stream, learner)
+        (stream, method): study.run(stream, method)
         for stream in study.streams
-        for learner in study.learners
+        for method in study.methods
     }
     found: dict[tuple[str, str], _Rows] = {}
-    for (stream, learner), run in runs.items():
+    for (stream, method), run in runs.items():
         of_run = predictions.sets(run, study.streams[stream]) if run.sizes["seed"] else {}
         for name, rows in of_run.items():
-            found.setdefault((stream, name), _Rows(stream, name, {})).of_learners[learner] = rows
+            found.setdefault((stream, name), _Rows(stream, name, {})).of_methods[method] = rows
     return list(found.values())
 
 
 def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iterator[str]) -> None:
-    """Draw a panel per score and uncertainty, with the same learners in colour."""
+    """Draw a panel per score and uncertainty, with the same methods in colour."""
     curves = {panel: _curves(study, rows, *panel) for panel in _panels(rows)}
     first = next(iter(curves.values()))
     figure_style.set_message(block, _message(study, rows, first))
@@ -170,12 +170,12 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
     for score in dict.fromkeys(score for score, _ in panels):
         pair = {panels[score, by]: curves[score, by] for by in referral.BY}
         shown = [
-            _draw_curves(axes, study, rows.name, of_learners, coloured, score)
-            for axes, of_learners in pair.items()
+            _draw_curves(axes, study, rows.name, of_methods, coloured, score)
+            for axes, of_methods in pair.items()
         ]
         _set_limits(study, pair, coloured, shown)
-        for axes, of_learners in pair.items():
-            means = {name: of_learners[name].mean().iloc[-1] for name in coloured}
+        for axes, of_methods in pair.items():
+            means = {name: of_methods[name].mean().iloc[-1] for name in coloured}
             last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
             highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
     for (score, by), axes in panels.items():
@@ -185,20 +185,20 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
 
 def _panels(rows: _Rows) -> list[tuple[str, str]]:
     """Return score and uncertainty of each panel in a row."""
-    (first, *_), *_ = next(iter(rows.of_learners.values()))
+    (first, *_), *_ = next(iter(rows.of_methods.values()))
     scores = OF_TWO if first.probability.shape[1] == 2 else OF_MORE
     return [(score, by) for score in scores for by in referral.BY]
 
 
 def _curves(study: StudyResults, rows: _Rows, score: str, by: str) -> Curves:
-    """Return each learner's score [seed, share] of the rows kept, times the factor of display."""
+    """Return each method's score [seed, share] of the rows kept, times the factor of display."""
     return {
-        learner: pd.DataFrame(
+        method: pd.DataFrame(
             _factor(score) * referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score]),
-            study.run(rows.stream, learner)["seed"].values,
+            study.run(rows.stream, method)["seed"].values,
             SHARES,
         )
-        for learner, of_seeds in rows.of_learners.items()
+        for method, of_seeds in rows.of_methods.items()
     }
 
 
@@ -207,46 +207,46 @@ def _factor(score: str) -> int:
 
 
 def _leaders(curves: Curves) -> list[str]:
-    """Return the learners with the largest mean over the shares referred, best first."""
+    """Return the methods with the largest mean over the shares referred, best first."""
     means = {name: float(of_seeds.mean().mean()) for name, of_seeds in curves.items()}
     return highlights.leaders(means, COLOURED)
 
 
 def _paired_bands(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
-    """Return the band of each learner's difference from the mean of all, on the same seeds.
+    """Return the band of each method's difference from the mean of all, on the same seeds.
 
-    Empty for a single learner, or if all learners share fewer than two seeds.
+    Empty for a single method, or if all methods share fewer than two seeds.
     """
     shared = set.intersection(*(set(frame.index) for frame in values.values()))
     if len(values) < 2 or len(shared) < 2:
         return {}
     scores = {name: frame.loc[sorted(shared)].to_numpy() for name, frame in values.items()}
     mean = np.mean(list(scores.values()), axis=0)
-    return {name: statistics.band(of_learner - mean) for name, of_learner in scores.items()}
+    return {name: statistics.band(of_method - mean) for name, of_method in scores.items()}
 
 
 def _draw_curves(
     axes: Axes, study: StudyResults, name: str, curves: Curves, coloured: list[str], score: str
 ) -> np.ndarray:
-    """Draw one curve per learner, with bars if it is coloured; return the ends of all bars.
+    """Draw one curve per method, with bars if it is coloured; return the ends of all bars.
 
     name: of the set of rows. Bars of rows of the next segment are of the difference from the mean
-    of all learners.
+    of all methods.
     """
     paired, ends = _paired_bands(curves) if name == NEW else {}, [np.empty(0)]
-    for learner, of_seeds in curves.items():
+    for method, of_seeds in curves.items():
         band = statistics.band(of_seeds.to_numpy(), (0.0, float(_factor(score))))
-        style = highlights.style(study, learner, coloured)
-        if learner not in coloured:
+        style = highlights.style(study, method, coloured)
+        if method not in coloured:
             axes.plot(100 * np.array(SHARES), band.mean, **style, lw=1.0)
             continue
-        # Shifted so that the bars of learners do not cover each other.
-        x = 100 * np.array(SHARES) + 0.8 * (coloured.index(learner) - (len(coloured) - 1) / 2)
-        bars = np.nan_to_num(figure_style.error_bars(paired.get(learner, band)))
+        # Shifted so that the bars of methods do not cover each other.
+        x = 100 * np.array(SHARES) + 0.8 * (coloured.index(method) - (len(coloured) - 1) / 2)
+        bars = np.nan_to_num(figure_style.error_bars(paired.get(method, band)))
         bars = np.maximum(bars, 0)
         axes.errorbar(
             x, band.mean, bars, **style, ecolor=to_rgba(style["color"], FAINT),
-            ms=4, lw=1.2, elinewidth=0.9, label=study.label(learner),
+            ms=4, lw=1.2, elinewidth=0.9, label=study.label(method),
         )  # fmt: skip
         ends += [band.mean - bars[0], band.mean + bars[1]]
     axes.set(ylabel=score, xticks=range(0, 51, 10))

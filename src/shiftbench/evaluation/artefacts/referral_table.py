@@ -36,12 +36,12 @@ FURTHER = {
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream and learner; "mean [95 % interval]"; areas, shares in percent.
+    """Return one row per stream and method; "mean [95 % interval]"; areas, shares in percent.
 
     *_paper: number of the paper, mean ± its spread. Raises UserError without one of the metrics.
     """
     study.require_metrics("referral-table", *FACTS.uses)
-    rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
+    rows = [_row(study, stream, method) for stream in study.streams for method in study.methods]
     frame = pd.DataFrame(rows)
     optional = [name for name in frame if name == "stream" or str(name).endswith("_paper")]
     return table_files.without_constant(frame, optional)
@@ -72,23 +72,23 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
+def _row(study: StudyResults, stream: str, method: str) -> dict[str, object]:
     areas = [name for name in AREAS if name in study.metrics]
     cells = {
         name: table_files.mean_and_interval(
-            study.score(stream, learner, name), name, factor, decimals
+            study.score(stream, method, name), name, factor, decimals
         )
         for name, (factor, decimals) in (dict.fromkeys(AREAS, (100, 1)) | FURTHER).items()
         if name in study.metrics
     }
     paper = {
-        f"{name}_paper": table_files.published_percent(study.published(stream, learner, name))
+        f"{name}_paper": table_files.published_percent(study.published(stream, method, name))
         for name in areas
     }
-    runs = max(statistics.interval(study.score(stream, learner, name)).n for name in study.metrics)
+    runs = max(statistics.interval(study.score(stream, method, name)).n for name in study.metrics)
     return {
         "stream": stream,
-        "method": study.label(learner),
+        "method": study.label(method),
         "runs": runs,
         **{name: cells.pop(name) for name in areas},
         **paper,

@@ -56,7 +56,7 @@ def _scores(study: StudyResults, metric: str) -> dict[str, np.ndarray]:
     """Return the mean over streams of each method [seed], without streams that have no number."""
     scores = {
         name: np.array([study.score(stream, name, metric) for stream in study.streams])
-        for name in study.learners
+        for name in study.methods
     }
     return {
         name: np.array([statistics.interval(of).mean for of in each.T])
@@ -68,7 +68,7 @@ def _means(study: StudyResults, metric: str) -> dict[str, float]:
     """Return the mean over streams of each method with scores, in percent."""
     scores = {
         name: np.array([study.score(stream, name, metric) for stream in study.streams])
-        for name in study.learners
+        for name in study.methods
     }
     return {
         name: 100

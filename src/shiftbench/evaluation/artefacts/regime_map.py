@@ -84,7 +84,7 @@ def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
     if not led:
         return "No cell has a score"
     most = max(led.values())
-    best = [name for name in study.learners if led[name] == most]
+    best = [name for name in study.methods if led[name] == most]
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
     corrected = f", in {everywhere} after correction over the cells" if resolved else ""
@@ -111,7 +111,7 @@ def _foot(study: StudyResults, metric: str) -> str:
 
 
 def _metric(study: StudyResults) -> str:
-    if study.baseline not in study.learners:
+    if study.baseline not in study.methods:
         raise study.lacking("regime-map", "one of its methods as `baseline`")
     return study_ranking.leading_metric(study, "regime-map")
 
@@ -230,7 +230,7 @@ def _legend(figure: SubFigure, study: StudyResults, cells: list[StreamRanking]) 
         Line2D(
             [], [], ls="", ms=6, label=study.label(name), **figure_style.method_style(study, name)
         )
-        for name in study.learners
+        for name in study.methods
         if name in leading
     ]
     handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label="not resolved"))

@@ -104,7 +104,7 @@ def _foot(study: StudyResults) -> str:
 
 def _baseline_and_reference(study: StudyResults) -> tuple[str, str]:
     for key in ("baseline", "reference"):
-        if getattr(study, key) not in study.learners:
+        if getattr(study, key) not in study.methods:
             raise study.lacking("regime-pairs", f"one of its methods as `{key}`")
     return str(study.baseline), str(study.reference)
 
@@ -114,7 +114,7 @@ def _deciders(study: StudyResults) -> list[str]:
     stream = next(iter(study.streams))
     return [
         name
-        for name in study.learners
+        for name in study.methods
         if provenance.offering(study.run(stream, name), "changes") is not None
     ]
 

@@ -61,8 +61,7 @@ def caption(study: StudyResults) -> str:
 
 def _row(study: StudyResults, metric: str, stream: str) -> dict[str, object]:
     of_methods = {
-        learner: statistics.interval(study.score(stream, learner, metric))
-        for learner in study.learners
+        method: statistics.interval(study.score(stream, method, metric)) for method in study.methods
     }
     most = max(of_splits.n for of_splits in of_methods.values())
     decimals = _decimals(list(of_methods.values()))
@@ -99,7 +98,7 @@ def _cell(of_splits: statistics.Interval, decimals: int, most: int) -> str:
 
 def _paper(study: StudyResults, metric: str, stream: str) -> dict[str, str]:
     """Return the paper's numbers on a data set by the names of their columns, and a note."""
-    run = study.run(stream, study.learners[0])
+    run = study.run(stream, study.methods[0])
     numbers = {
         column: paper_numbers.number(study.streams[stream], run, method, metric)
         for method, column in _paper_columns().items()

@@ -29,7 +29,7 @@ DASHES = {
 }
 
 WIDTH, DISTANCE = 0.3, 0.4
-"""Width of the points of a learner, and the distance of both kinds, in learners."""
+"""Width of the points of a method, and the distance of both kinds, in methods."""
 
 
 @figure_style.styled
@@ -54,9 +54,9 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults) -> str:
     """Say how many regrets exceed their bound and which comes nearest; without any, who leads."""
     pairs = {
-        (stream, learner): _pairs(study, stream, learner)
+        (stream, method): _pairs(study, stream, method)
         for stream in study.streams
-        for learner in study.learners
+        for method in study.methods
     }
     regrets, bounds = np.concatenate([*pairs.values()], axis=1)
     if not regrets.size:
@@ -77,10 +77,10 @@ def message(study: StudyResults) -> str:
     return f"None of {regrets.size:,} regrets exceeds its bound" + nearest * (shares[worst] > 0)
 
 
-def _pairs(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Return the regrets of a learner that have a bound, and these bounds [2, point]."""
+def _pairs(study: StudyResults, stream: str, method: str) -> np.ndarray:
+    """Return the regrets of a method that have a bound, and these bounds [2, point]."""
     each = [
-        [study.score(stream, learner, name) for name in (regret, bound)]
+        [study.score(stream, method, name) for name in (regret, bound)]
         for regret, bound in hindsight.BOUNDS.items()
     ]
     both = np.concatenate(each, axis=1)
@@ -94,9 +94,9 @@ def _largest_share(regrets: np.ndarray, bounds: np.ndarray) -> float:
 
 
 def _smallest(study: StudyResults) -> str:
-    """Say which learner has the smallest regret of its mean, or on how many streams."""
+    """Say which method has the smallest regret of its mean, or on how many streams."""
     scores = {
-        stream: {name: study.score(stream, name, "regret") for name in study.learners}
+        stream: {name: study.score(stream, name, "regret") for name in study.methods}
         for stream in study.streams
     }
     return _best.smallest(study, scores, "regret")
@@ -113,11 +113,11 @@ def _foot(study: StudyResults) -> str:
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
-    """Draw the regrets of each learner, each order below or above its bound."""
+    """Draw the regrets of each method, each order below or above its bound."""
     for kind, (metric, label) in enumerate(POINTS.items()):
         bound = hindsight.BOUNDS[metric]
-        for x, learner in enumerate(study.learners):
-            regret = study.score(stream, learner, metric)
+        for x, method in enumerate(study.methods):
+            regret = study.score(stream, method, metric)
             place = x + WIDTH * np.linspace(-0.5, 0.5, len(regret)) + DISTANCE * (kind - 0.5)
             panel.plot(
                 place,
@@ -131,7 +131,7 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
             )
             panel.plot(
                 place,
-                study.score(stream, learner, bound),
+                study.score(stream, method, bound),
                 "_",
                 color=figure_style.PALETTE[2 + list(DASHES).index(bound)],
                 ms=5,
@@ -142,15 +142,15 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     panel.set_yscale("symlog", linthresh=1.0)
     panel.axhline(0, color=figure_style.MUTED, lw=0.6)
     _mark_missing(panel, study, stream)
-    labels = [study.label(learner) for learner in study.learners]
+    labels = [study.label(method) for method in study.methods]
     panel.set_xticks(range(len(labels)), labels)
-    panel.set_xlim(-0.6, len(study.learners) - 0.4)
+    panel.set_xlim(-0.6, len(study.methods) - 0.4)
     panel.set_ylabel("regret at the end")
 
 
 def _mark_missing(panel: Axes, study: StudyResults, stream: str) -> None:
-    for x, learner in enumerate(study.learners):
-        if all(np.isnan(study.score(stream, learner, metric)).all() for metric in DASHES):
+    for x, method in enumerate(study.methods):
+        if all(np.isnan(study.score(stream, method, metric)).all() for metric in DASHES):
             panel.text(
                 x, 0.97, "no\ntheorem", transform=panel.get_xaxis_transform(), ha="center",
                 va="top", size=8, color=figure_style.MUTED,

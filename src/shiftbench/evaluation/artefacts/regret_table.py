@@ -32,7 +32,7 @@ SUMS = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream and learner, and one for the best fixed predictor of the stream.
+    """Return one row per stream and method, and one for the best fixed predictor of the stream.
 
     loss, expected_loss: averages per row, "mean [95 % interval]"; regrets and bounds: sums over
     the stream, means over orders; below_bound: orders in which both bounds hold, "20 of 20".
@@ -41,7 +41,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     study.require_metrics("regret-table", LOSS, EXPECTED, *SUMS)
     rows = []
     for stream in study.streams:
-        rows += [_row(study, stream, learner) for learner in study.learners]
+        rows += [_row(study, stream, method) for method in study.methods]
         best = hindsight.loss(study, stream)
         rows += [] if best is None else [_best_fixed(stream, best)]
     return pd.DataFrame(rows)
@@ -64,20 +64,20 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
-    scores = {metric: study.score(stream, learner, metric) for metric in (LOSS, EXPECTED, *SUMS)}
+def _row(study: StudyResults, stream: str, method: str) -> dict[str, object]:
+    scores = {metric: study.score(stream, method, metric) for metric in (LOSS, EXPECTED, *SUMS)}
     sums = {
         metric: round(statistics.interval(scores[metric], statistics.bounds(metric)).mean, 1)
         for metric in SUMS
     }
     return {
         "stream": stream,
-        "learner": study.label(learner),
+        "learner": study.label(method),
         "loss": table_files.mean_and_interval(scores[LOSS], LOSS),
         "expected_loss": table_files.mean_and_interval(scores[EXPECTED], EXPECTED),
         **sums,
         "below_bound": _bounds_hold(scores),
-        "paper": _printed(study.published(stream, learner, LOSS)),
+        "paper": _printed(study.published(stream, method, LOSS)),
     }
 
 

@@ -34,8 +34,8 @@ EXAMPLES = 12
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without the baseline or the metric."""
     _check(study)
-    detectors = _detecting_learners(study)
-    height = 1.6 + max(3.2, 0.23 * len(study.learners)) + 0.22 * len(detectors)
+    detectors = _detecting_methods(study)
+    height = 1.6 + max(3.2, 0.23 * len(study.methods)) + 0.22 * len(detectors)
     foot = f"{_foot(study)} {study.basis()}"
     figure = figure_style.figure(height * len(study.streams), foot, study.basis())
     for stream, block in figure_style.divide(figure, study.streams):
@@ -45,7 +45,7 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say what leads, describe the figure, the number of runs and the reductions."""
-    detectors = _detecting_learners(study)
+    detectors = _detecting_methods(study)
     inferred = (
         "strip below: share of seeds for which the most likely hypothesis at the end places a "
         "shift before this task"
@@ -62,7 +62,7 @@ def caption(study: StudyResults) -> str:
 
 def _others(study: StudyResults) -> str:
     """Return the words on grey lines; empty where all are in colour."""
-    return "; grey: the others" if len(study.learners) - 1 > COLOURED else ""
+    return "; grey: the others" if len(study.methods) - 1 > COLOURED else ""
 
 
 def message(study: StudyResults, stream: str) -> str:
@@ -109,8 +109,8 @@ def _foot(study: StudyResults) -> str:
 
 
 def _baseline(study: StudyResults) -> str:
-    """Return the learner whose accuracy is subtracted. Raises UserError without one."""
-    if study.baseline not in study.learners:
+    """Return the method whose accuracy is subtracted. Raises UserError without one."""
+    if study.baseline not in study.methods:
         raise study.lacking("relative-accuracy", "one of its methods as `baseline`")
     assert study.baseline is not None
     return study.baseline
@@ -127,10 +127,10 @@ def _check(study: StudyResults) -> None:
             )
 
 
-def _detecting_learners(study: StudyResults) -> list[str]:
-    """Return the learners that decide about shifts on any stream."""
+def _detecting_methods(study: StudyResults) -> list[str]:
+    """Return the methods that decide about shifts on any stream."""
     found = {name for stream in study.streams for name in _detectors.of_stream(study, stream)}
-    return [name for name in study.learners if name in found]
+    return [name for name in study.methods if name in found]
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
@@ -158,7 +158,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: 
 
 
 def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
-    """Return axes by name, with a strip of shifts only if a learner infers some."""
+    """Return axes by name, with a strip of shifts only if a method infers some."""
     rows: list[Any] = [["means", "images"], ["means", "lines"]]
     heights = [0.6, 3.2]
     if detectors:
@@ -193,19 +193,19 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
     axes.set_axis_off()
 
 
-def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+def _difference(study: StudyResults, stream: str, method: str) -> np.ndarray:
     """Return the accuracy minus that of the baseline [seed, task]."""
     baseline = study.by_task(stream, _baseline(study), METRIC)
-    return study.by_task(stream, learner, METRIC) - baseline
+    return study.by_task(stream, method, METRIC) - baseline
 
 
 def _leads(study: StudyResults, stream: str) -> dict[str, Interval]:
-    """Return by how many points each other learner leads the baseline in the mean over tasks."""
+    """Return by how many points each other method leads the baseline in the mean over tasks."""
     baseline, within = study.score(stream, _baseline(study), METRIC), statistics.bounds(METRIC)
     return {
         name: statistics.paired_difference(study.score(stream, name, METRIC), baseline, within)
         .times(100)
-        for name in study.learners
+        for name in study.methods
         if name != _baseline(study)
     }  # fmt: skip
 
@@ -215,15 +215,15 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str, coloured: list[str
     axes.axhline(0, color="black", lw=1.2)
     within = statistics.of_difference(statistics.bounds(METRIC))
     lines, shown = {}, [np.zeros(1)]
-    for learner in study.learners:
-        if learner == _baseline(study):
+    for method in study.methods:
+        if method == _baseline(study):
             continue
-        values = _difference(study, stream, learner)
+        values = _difference(study, stream, method)
         band = statistics.band(values, within).times(100)
-        task, style = np.arange(len(band.mean)), highlights.style(study, learner, coloured)
+        task, style = np.arange(len(band.mean)), highlights.style(study, method, coloured)
         axes.plot(task, band.mean, **style, ms=3.5, lw=1.4)
-        lines[learner] = band.mean
-        if learner in coloured[:1]:
+        lines[method] = band.mean
+        if method in coloured[:1]:
             figure_style.draw_spread(axes, task, 100 * values, band, style["color"], 0.13)
             shown += [figure_style.visible_values(100 * values, band), band.low, band.high]
     shown += [lines[name] for name in coloured]
@@ -248,12 +248,12 @@ def _draw_means(
 ) -> None:
     """Draw the mean over tasks with its paired interval, the largest on top, and its number."""
     axes.axvline(0, color="black", lw=1.2)
-    for row, learner in enumerate(order):
-        bars = figure_style.error_bars(leads[learner])
-        style = highlights.point_style(study, learner, order[:COLOURED]) | {"ls": "none"}
-        axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2)
+    for row, method in enumerate(order):
+        bars = figure_style.error_bars(leads[method])
+        style = highlights.point_style(study, method, order[:COLOURED]) | {"ls": "none"}
+        axes.errorbar(leads[method].mean, row, xerr=bars, **style, ms=4.5, capsize=2)
         axes.text(
-            1.02, row, f"{leads[learner].mean:+.1f}", transform=axes.get_yaxis_transform(),
+            1.02, row, f"{leads[method].mean:+.1f}", transform=axes.get_yaxis_transform(),
             va="center", size=8, color=highlights.readable(style["color"]),
         )  # fmt: skip
     highlights.label_rows(axes, study, order, order[:COLOURED])
@@ -263,7 +263,7 @@ def _draw_means(
 
 
 def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
-    """Draw the share of seeds with a shift by task; a row is empty where a learner infers none."""
+    """Draw the share of seeds with a shift by task; a row is empty where a method infers none."""
     share = np.full((len(detectors), study.streams[stream].sizes["task"]), np.nan)
     for row, name in enumerate(detectors):
         shifts = _detectors.inferred(study, stream, name)

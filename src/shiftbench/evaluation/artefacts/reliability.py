@@ -1,6 +1,6 @@
-"""Reliability diagram of each learner: accuracy in ten bins of confidence, with counts.
+"""Reliability diagram of each method: accuracy in ten bins of confidence, with counts.
 
-farquhar2020radial, Fig. 3. One panel per learner, and a block per set of rows: test rows after
+farquhar2020radial, Fig. 3. One panel per method, and a block per set of rows: test rows after
 each task; if the stream has shifts, the rows on both sides of these, predicted from one state.
 """
 
@@ -31,7 +31,7 @@ COLUMNS = 5
 
 
 class _RowSet(NamedTuple):
-    """A set of rows by learner: those of all seeds together, and the error (%) of each [seed]."""
+    """A set of rows by method: those of all seeds together, and the error (%) of each [seed]."""
 
     name: str
     rows: dict[str, PredictedRows]
@@ -59,7 +59,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, each: _RowSet) -> str:
-    """Say which learner has the smallest calibration error on a set of rows."""
+    """Say which method has the smallest calibration error on a set of rows."""
     return _best.smallest(study, {each.name: each.errors}, "calibration error", unit=" %")
 
 
@@ -84,17 +84,17 @@ def _foot(study: StudyResults) -> str:
 
 @lru_cache(maxsize=1)  # the figure and its caption need them, and they take seconds
 def _row_sets(study: StudyResults) -> list[_RowSet]:
-    """Return the sets of rows of each stream, of learners with a seed that did not fail."""
+    """Return the sets of rows of each stream, of methods with a seed that did not fail."""
     found: dict[str, _RowSet] = {}
     for stream in study.streams:
-        for learner in study.learners:
-            run = study.run(stream, learner)
+        for method in study.methods:
+            run = study.run(stream, method)
             if not run.sizes["seed"]:
                 continue
             for name, of_seeds in predictions.sets(run, study.streams[stream]).items():
                 each = found.setdefault(f"{stream}, {name}", _RowSet(f"{stream}, {name}", {}, {}))
-                each.rows[learner] = predictions.pooled([one for of in of_seeds for one in of])
-                each.errors[learner] = study.on_seeds(run, _errors(name, of_seeds))
+                each.rows[method] = predictions.pooled([one for of in of_seeds for one in of])
+                each.errors[method] = study.on_seeds(run, _errors(name, of_seeds))
     return list(found.values())
 
 
@@ -114,12 +114,12 @@ def _draw_block(block: SubFigure, study: StudyResults, each: _RowSet, lines: int
     panels = block.subplots(2 * lines, columns, squeeze=False, sharex=True, height_ratios=heights)
     least = 1 / max(rows.probability.shape[1] for rows in each.rows.values())
     start = math.floor(BINS * least) / BINS
-    for number, (learner, rows) in enumerate(each.rows.items()):
+    for number, (method, rows) in enumerate(each.rows.items()):
         line, column = divmod(number, columns)
         curve, counts = panels[2 * line : 2 * line + 2, column]
-        _draw_curve(curve, counts, rows, highlights.style(study, learner, [learner]))
-        error = statistics.interval(each.errors[learner]).mean
-        curve.set_title(f"{study.label(learner)}\nECE {error:.1f} %", size=9)
+        _draw_curve(curve, counts, rows, highlights.style(study, method, [method]))
+        error = statistics.interval(each.errors[method]).mean
+        curve.set_title(f"{study.label(method)}\nECE {error:.1f} %", size=9)
         curve.set(xlim=(100 * start - 2, 102), ylim=(-2, 102))
         if column == 0:
             curve.set_ylabel("accuracy (%)")

@@ -69,8 +69,8 @@ def message(study: StudyResults, stream: str) -> str:
     metric = study.metrics[0]
     start = f"{stream}, {metric_words.words(metric)}"
     factor, percent = units.factor(metric), " %" * (units.factor(metric) > 1)
-    learners = [name for name in study.learners if name not in study.bounds]
-    halves = {name: _half(study, stream, name) for name in learners}
+    methods = [name for name in study.methods if name not in study.bounds]
+    halves = {name: _half(study, stream, name) for name in methods}
     sign = 1 if components.metric(metric).higher_is_better else -1
     order = highlights.leaders({name: sign * half for name, half in halves.items()}, len(halves))
     if not order:
@@ -80,16 +80,16 @@ def message(study: StudyResults, stream: str) -> str:
         f"{_best.number(factor * halves[name])}{percent} with {study.label(name)}" for name in shown
     )
     others = f" (the best {len(shown)} of {len(order)} methods)" if len(order) > len(shown) else ""
-    failed = listed([study.label(name) for name in learners if name not in order] or [""])
+    failed = listed([study.label(name) for name in methods if name not in order] or [""])
     lacking = f"; fewer than half have a score with {failed}" if failed else ""
     return f"{start}: half of all configurations reach {reached}{others}{lacking}"
 
 
-def _half(study: StudyResults, stream: str, learner: str) -> float:
+def _half(study: StudyResults, stream: str, method: str) -> float:
     """Return the best score that half of all configurations reach; NaN if too many failed."""
     metric = study.metrics[0]
     better = bool(components.metric(metric).higher_is_better)
-    score, share = shares(study.score(stream, learner, metric), better)
+    score, share = shares(study.score(stream, method, metric), better)
     return next((float(one) for one, part in zip(score, share, strict=True) if part >= 0.5), np.nan)
 
 
@@ -128,14 +128,14 @@ def shares(scores: np.ndarray, higher_is_better: bool) -> tuple[np.ndarray, np.n
 def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
     metric = study.metrics[0]
     better = components.metric(metric).higher_is_better
-    for learner in study.learners:
-        score, share = shares(study.score(stream, learner, metric), better)
-        style = figure_style.method_style(study, learner) | {"marker": None}
+    for method in study.methods:
+        score, share = shares(study.score(stream, method, metric), better)
+        style = figure_style.method_style(study, method) | {"marker": None}
         panel.step(
             units.factor(metric) * score,
             100 * share,
             where="post",
-            label=study.label(learner),
+            label=study.label(method),
             **style,
         )
     panel.set_ylim(0, 102)
@@ -146,14 +146,14 @@ def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
 def _draw_setting(panel: Axes, study: StudyResults, stream: str, name: str) -> None:
     of_configurations = [_value(point, name) for point in study.configurations]
     values = sorted({value for value in of_configurations if value is not None}, key=_sort_key)
-    width = WIDTH_OF_VALUE / len(study.learners)
-    for number, learner in enumerate(study.learners):
-        scores = units.factor(study.metrics[0]) * study.score(stream, learner, study.metrics[0])
-        style = figure_style.method_style(study, learner)
+    width = WIDTH_OF_VALUE / len(study.methods)
+    for number, method in enumerate(study.methods):
+        scores = units.factor(study.metrics[0]) * study.score(stream, method, study.metrics[0])
+        style = figure_style.method_style(study, method)
         for column, value in enumerate(values):
             at_value = scores[[each == value for each in of_configurations]]
             at_value = at_value[~np.isnan(at_value)]
-            x = column + (number - (len(study.learners) - 1) / 2) * width
+            x = column + (number - (len(study.methods) - 1) / 2) * width
             x_all = np.full(len(at_value), x)
             panel.plot(x_all, at_value, ls="", ms=3.5, alpha=0.7, mew=0, **style)
             if len(at_value):

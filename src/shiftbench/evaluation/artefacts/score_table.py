@@ -1,4 +1,4 @@
-"""Every metric of every learner: mean over seeds and 95 % interval.
+"""Every metric of every method: mean over seeds and 95 % interval.
 
 For any study: the numbers of summary.csv in a form for reading.
 """
@@ -17,16 +17,16 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream and learner, one column per metric: "mean [low, high]".
+    """Return one row per stream and method, one column per metric: "mean [low, high]".
 
-    A number from fewer seeds than the learner has runs states them: "(n = 3)". A cell is empty if
-    the metric does not apply to the learner.
+    A number from fewer seeds than the method has runs states them: "(n = 3)". A cell is empty if
+    the metric does not apply to the method.
     """
     rows = []
-    for (stream, learner), of_learner in study.summary.groupby(["stream", "learner"], sort=False):
-        most = int(of_learner["n"].max())
-        cells = {_header(study, row.metric): _cell(row, most) for row in of_learner.itertuples()}
-        rows.append({"stream": stream, "learner": learner, "runs": most} | cells)
+    for (stream, method), of_method in study.summary.groupby(["stream", "learner"], sort=False):
+        most = int(of_method["n"].max())
+        cells = {_header(study, row.metric): _cell(row, most) for row in of_method.itertuples()}
+        rows.append({"stream": stream, "learner": method, "runs": most} | cells)
     return pd.DataFrame(rows)
 
 
@@ -46,12 +46,12 @@ def caption(study: StudyResults) -> str:
 
 
 def _alike(study: StudyResults) -> str:
-    """Say which learners have the same scores with all seeds, however many; empty for none."""
+    """Say which methods have the same scores with all seeds, however many; empty for none."""
     found = [
-        f"{learner} on {stream}"
+        f"{method} on {stream}"
         for stream in study.streams
-        for learner in study.learners
-        if _are_equal([study.score(stream, learner, metric) for metric in study.metrics])
+        for method in study.methods
+        if _are_equal([study.score(stream, method, metric) for metric in study.metrics])
     ]
     if not found:
         return ""

@@ -1,8 +1,8 @@
-"""Series with the changepoints that each learner finds, and its run-length posterior.
+"""Series with the changepoints that each method finds, and its run-length posterior.
 
 Fig. 1B, 4 and 5 of knoblauch2018robust. Top: the values, with the known changes. Below, for each
-learner: the run-length posterior (darker: more probable), its most probable value at each step,
-and the changepoints of the most probable segmentation; for a learner with several models, their
+method: the run-length posterior (darker: more probable), its most probable value at each step,
+and the changepoints of the most probable segmentation; for a method with several models, their
 posterior too. All are of the first realisation.
 """
 
@@ -34,21 +34,21 @@ KINDS = {"known": "true", "accepted": "accepted", "annotated": "annotated"}
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one block per stream. Raises UserError without a learner with run lengths."""
-    learners = _learners_with_run_lengths(study)
-    models = {name for name in learners if _models(study, next(iter(study.streams)), name) > 1}
+    """Draw one block per stream. Raises UserError without a method with run lengths."""
+    methods = _methods_with_run_lengths(study)
+    models = {name for name in methods if _models(study, next(iter(study.streams)), name) > 1}
     heights = [2.0] + [
-        height for name in learners for height in ([1.3, 0.7][: 1 + (name in models)])
+        height for name in methods for height in ([1.3, 0.7][: 1 + (name in models)])
     ]
     total = sum(heights) + 0.3 * len(heights) + figure_style.MESSAGE
     figure = figure_style.figure(total * len(study.streams), _foot(study), study.basis())
-    letters = iter(figure_style.panel_letters((1 + len(learners)) * len(study.streams)))
+    letters = iter(figure_style.panel_letters((1 + len(methods)) * len(study.streams)))
     for stream, block in figure_style.divide(figure, study.streams):
         figure_style.set_message(block, _message(study, stream))
         panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         remaining = iter(panels)
         _draw_series(next(remaining), study, stream, next(letters))
-        for name in learners:
+        for name in methods:
             _draw_run_lengths(next(remaining), study, stream, name, next(letters))
             if name in models:
                 _draw_models(next(remaining), study, stream, name)
@@ -64,8 +64,8 @@ def caption(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, stream: str) -> str:
-    """Say how many changes each learner infers on a stream, and how many are known."""
-    said = _change_lines.counts(study, stream, _learners_with_run_lengths(study))
+    """Say how many changes each method infers on a stream, and how many are known."""
+    said = _change_lines.counts(study, stream, _methods_with_run_lengths(study))
     store = study.streams[stream]
     known = int(_known_changes(store).sum())
     return f"{said}; {_change_lines.there_are(known, _kind(store))}" if known else said
@@ -93,21 +93,21 @@ def _foot(study: StudyResults) -> str:
     )
 
 
-def _learners_with_run_lengths(study: StudyResults) -> list[str]:
-    """Return the learners with run lengths on every stream, which failed runs lack."""
-    runs = {name: [study.run(stream, name) for stream in study.streams] for name in study.learners}
-    learners = [
+def _methods_with_run_lengths(study: StudyResults) -> list[str]:
+    """Return the methods with run lengths on every stream, which failed runs lack."""
+    runs = {name: [study.run(stream, name) for stream in study.streams] for name in study.methods}
+    methods = [
         name
         for name, of_streams in runs.items()
         if all(run.sizes["seed"] and "info_run_length" in run for run in of_streams)
     ]
-    if not learners:
+    if not methods:
         raise study.lacking("segmentation", "a learner inside run-length that did not fail")
-    return learners
+    return methods
 
 
-def _models(study: StudyResults, stream: str, learner: str) -> int:
-    return int(np.nanmax(study.run(stream, learner)["info_model"].values)) + 1
+def _models(study: StudyResults, stream: str, method: str) -> int:
+    return int(np.nanmax(study.run(stream, method)["info_model"].values)) + 1
 
 
 def _span(store: xr.Dataset) -> tuple[Any, Any]:
@@ -146,9 +146,9 @@ def _known_changes(store: xr.Dataset) -> np.ndarray:
 
 
 def _draw_run_lengths(
-    panel: Axes, study: StudyResults, stream: str, learner: str, letter: str
+    panel: Axes, study: StudyResults, stream: str, method: str, letter: str
 ) -> None:
-    store, run = study.streams[stream], study.run(stream, learner).isel(seed=slice(0, 1))
+    store, run = study.streams[stream], study.run(stream, method).isel(seed=slice(0, 1))
     times = _series.task_times(store)
     length = run["info_run_length"].values[0].astype(int)
     weight = np.exp(run["info_log_weight"].values[0])
@@ -171,7 +171,7 @@ def _draw_run_lengths(
                    transform=panel.get_xaxis_transform())  # fmt: skip
     zeros = int((most_probable[0] == 0).sum())
     title = (
-        f"{study.label(learner)}: {len(changes)} changepoint{'s' * (len(changes) != 1)}, most "
+        f"{study.label(method)}: {len(changes)} changepoint{'s' * (len(changes) != 1)}, most "
         f"probable run length 0 at {zeros} step{'s' * (zeros != 1)}"
     )
     figure_style.set_title(panel, letter, title)
@@ -196,9 +196,9 @@ def _edges(times: np.ndarray, right: Any, columns: int) -> np.ndarray:
     return np.append(times[starts], right)
 
 
-def _draw_models(panel: Axes, study: StudyResults, stream: str, learner: str) -> None:
+def _draw_models(panel: Axes, study: StudyResults, stream: str, method: str) -> None:
     """Draw the posterior of the models, stacked."""
-    store, run = study.streams[stream], study.run(stream, learner)
+    store, run = study.streams[stream], study.run(stream, method)
     weight = np.exp(run["info_log_weight"].values[0])
     model = run["info_model"].values[0].astype(int)
     names = store["model"].values

@@ -1,4 +1,4 @@
-"""True shifts that each learner finds, their delays, false alarms and calibration.
+"""True shifts that each method finds, their delays, false alarms and calibration.
 
 Shifts found, delays and false alarms are those of the most likely history at the end, as defined
 in `scoring.detection`; probabilities are those of `scoring.shift_probabilities`. Streams without
@@ -43,7 +43,7 @@ AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"
 
 
 class _Detector(NamedTuple):
-    """Shift detection of a learner on a stream, for the seeds that did not fail.
+    """Shift detection of a method on a stream, for the seeds that did not fail.
 
     delays: for each seed [shift]; alarms: false alarms per task [seed]; probabilities: by the time
     at which they are computed, those of tasks but the first and the truth, both [seed, task - 1].
@@ -57,7 +57,7 @@ class _Detector(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one block per stream with shifts. Raises UserError if no learner decides about any."""
+    """Draw one block per stream with shifts. Raises UserError if no method decides about any."""
     by_stream = _by_stream(study)
     for stream, detectors in by_stream.items():
         if not detectors:
@@ -102,7 +102,7 @@ def _basis(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> str:
-    """Say which learners find the most true shifts, and which raises the fewest alarms."""
+    """Say which methods find the most true shifts, and which raises the fewest alarms."""
     found = _found(detectors)
     best = [each for each in detectors if found[each.name] == max(found.values())]
     names = " and ".join(study.label(each.name) for each in best)
@@ -125,7 +125,7 @@ def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> st
 
 
 def _found(detectors: list[_Detector]) -> dict[str, float]:
-    """Return the share of all true shifts of all seeds that each learner finds."""
+    """Return the share of all true shifts of all seeds that each method finds."""
     return {each.name: float(np.isfinite(np.concatenate(each.delays)).mean()) for each in detectors}
 
 
@@ -154,7 +154,7 @@ def _judged(detector: _Detector) -> list[str]:
 
 
 def _detectors_of(study: StudyResults, stream: str) -> list[_Detector]:
-    """Return the learners that decide about shifts, with a run that did not fail."""
+    """Return the methods that decide about shifts, with a run that did not fail."""
     shifts = _detectors.of_stream(study, stream)
     return [_detector(study, stream, name, inferred) for name, inferred in shifts.items()]
 
@@ -286,13 +286,13 @@ def _draw_reliability(
     when: str,
     coloured: list[str],
 ) -> None:
-    """Draw the curve of each learner with such probabilities, above the tasks in each bin."""
+    """Draw the curve of each method with such probabilities, above the tasks in each bin."""
     axes.plot([0, 100], [0, 100], color=figure_style.MUTED, lw=0.8, ls=":")
     calibrated = [detector for detector in detectors if when in _judged(detector)]
     for number, detector in enumerate(calibrated):
         curve = shift_probabilities.reliability(*detector.probabilities[when], BINS)
         style = highlights.style(study, detector.name, coloured)
-        # Shifted so that the bars of learners do not cover each other.
+        # Shifted so that the bars of methods do not cover each other.
         x = 100 * curve.predicted + 0.8 * (number - (len(calibrated) - 1) / 2)
         bars = 100 * np.abs([curve.observed - curve.low, curve.high - curve.observed])
         drawn = curve.count >= FEWEST

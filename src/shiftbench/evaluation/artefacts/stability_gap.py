@@ -1,6 +1,6 @@
 """Accuracy on the tasks learnt before, while the next one is learnt (delange2023stability, Fig. 2).
 
-Each learner has a panel, with the others in grey. Scores at the ends of tasks alone would not show
+Each method has a panel, with the others in grey. Scores at the ends of tasks alone would not show
 a drop that recovers within the task.
 """
 
@@ -26,9 +26,9 @@ PERCENT = (0.0, 100.0)
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
+    """Draw a block per stream with a panel per method. Raises UserError without accuracies."""
     _continual.check(study, "stability-gap", ("accuracy", GAP))
-    rows = _continual.rows(len(study.learners), _most_columns(study))
+    rows = _continual.rows(len(study.methods), _most_columns(study))
     height = 0.75 + 1.5 * rows
     return _figure_parts.draw_blocks(study, height, message, _foot(study), _draw_stream)
 
@@ -39,8 +39,8 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, stream: str) -> str:
-    """Say which learner, of all but bounds, has the smallest stability gap."""
-    scores = {name: 100 * study.score(stream, name, GAP) for name in study.learners}
+    """Say which method, of all but bounds, has the smallest stability gap."""
+    scores = {name: 100 * study.score(stream, name, GAP) for name in study.methods}
     gaps = _best.means(study, scores)
     order = highlights.leaders({name: -gap for name, gap in gaps.items()}, len(gaps))
     if not order:
@@ -53,9 +53,9 @@ def message(study: StudyResults, stream: str) -> str:
     return f"{leads}{others}"
 
 
-def _gap(study: StudyResults, stream: str, learner: str) -> float:
-    """Return the mean stability gap of a learner in percentage points; NaN if all seeds failed."""
-    return statistics.interval(100 * study.score(stream, learner, GAP)).mean
+def _gap(study: StudyResults, stream: str, method: str) -> float:
+    """Return the mean stability gap of a method in percentage points; NaN if all seeds failed."""
+    return statistics.interval(100 * study.score(stream, method, GAP)).mean
 
 
 def _foot(study: StudyResults) -> str:
@@ -84,13 +84,13 @@ def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
 
 
 def _most_columns(study: StudyResults) -> int:
-    return _continual.most_columns(map(study.label, study.learners))
+    return _continual.most_columns(map(study.label, study.methods))
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     values = {
         name: of_earlier_tasks(100 * anytime.looks(study.run(stream, name)))
-        for name in study.learners
+        for name in study.methods
     }
     bands = {name: [statistics.band(one, PERCENT) for one in each] for name, each in values.items()}
     panels = _continual.panels(block, len(values), _most_columns(study))
@@ -121,6 +121,6 @@ def _positions(t: int, values: np.ndarray) -> np.ndarray:
 
 
 def _write_gap(axes: Axes, gap: float, colour: object) -> None:
-    """Write the mean stability gap of a learner above its panel, at the right."""
+    """Write the mean stability gap of a method above its panel, at the right."""
     text = "failed" if np.isnan(gap) else f"{gap:.1f}"
     axes.set_title(text, loc="right", size=8, color=highlights.readable(colour))

@@ -1,6 +1,6 @@
 """Average accuracy over the tasks so far, against their number (eschenhagen2019vogn, Fig. 3).
 
-Each learner has a panel with the others in grey: up to sixteen curves, many of them within a few
+Each method has a panel with the others in grey: up to sixteen curves, many of them within a few
 points, cannot be distinguished by colour.
 """
 
@@ -28,9 +28,9 @@ PERCENT = (0.0, 100.0)
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
+    """Draw a block per stream with a panel per method. Raises UserError without accuracies."""
     _continual.check(study, "tasks-learnt")
-    rows = _continual.rows(len(study.learners), _most_columns(study))
+    rows = _continual.rows(len(study.methods), _most_columns(study))
     height = 0.75 + 1.45 * rows
     return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
@@ -53,11 +53,11 @@ def _foot(study: StudyResults) -> str:
 
 
 def _most_columns(study: StudyResults) -> int:
-    return _continual.most_columns(map(study.label, study.learners))
+    return _continual.most_columns(map(study.label, study.methods))
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    percent = {name: 100 * _continual.so_far(study, stream, name) for name in study.learners}
+    percent = {name: 100 * _continual.so_far(study, stream, name) for name in study.methods}
     bands = {name: statistics.band(values, PERCENT) for name, values in percent.items()}
     paper = _continual.published_averages(study, stream)
     panels = _continual.panels(block, len(bands), _most_columns(study))
@@ -67,7 +67,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         for other in bands.values():
             axes.plot(*_points(other), color="0.85", lw=0.8, zorder=1)
         style = figure_style.method_style(study, name) | {"ls": "-"}
-        _draw_learner(axes, bands[name], style)
+        _draw_method(axes, bands[name], style)
         tasks, _ = _points(bands[name])
         figure_style.draw_spread(axes, tasks, percent[name], bands[name], style["color"], 0.2)
         if name in paper:
@@ -85,7 +85,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
 def _covered(
     percent: dict[str, np.ndarray], bands: dict[str, statistics.Band]
 ) -> Iterator[np.ndarray]:
-    """Yield what the axis has to cover of each learner: its seeds, or its band."""
+    """Yield what the axis has to cover of each method: its seeds, or its band."""
     for name, band in bands.items():
         yield figure_style.visible_values(percent[name], band).ravel()
         if len(percent[name]) >= figure_style.FEWEST_OF_BAND:
@@ -96,7 +96,7 @@ def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(band.mean) + 1), band.mean
 
 
-def _draw_learner(axes: Axes, band: statistics.Band, style: dict[str, Any]) -> None:
+def _draw_method(axes: Axes, band: statistics.Band, style: dict[str, Any]) -> None:
     tasks, mean = _points(band)
     axes.plot(tasks, mean, **style, ms=3, lw=1.4, zorder=3, clip_on=False)
     # Beside the title, where no curve can be.

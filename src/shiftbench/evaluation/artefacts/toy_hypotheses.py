@@ -32,7 +32,7 @@ LABELS = {
 
 
 class _Beam(NamedTuple):
-    learner: str
+    method: str
     size: int
     weights: str
 
@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
     """Draw the figure. Raises UserError without a beam of two or more hypotheses."""
     stream, beams = next(iter(study.streams)), _beams(study)
     shown = _shown_beam(study, beams)
-    seed, overtakes = first_overtaking(study.run(stream, shown.learner))
+    seed, overtakes = first_overtaking(study.run(stream, shown.method))
     metrics = [name for name in LABELS if name in study.metrics]
     height = 4.6 + figure_style.MESSAGE
     figure = figure_style.figure(height, _foot(study), study.basis([stream]))
@@ -50,12 +50,12 @@ def draw(study: StudyResults) -> Figure:
         1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
     )[0]
     level, weight = left.subplots(2, 1, sharex=True, height_ratios=[3.4, 1])
-    run = study.run(stream, shown.learner)
+    run = study.run(stream, shown.method)
     _draw_level(level, study.streams[stream], run, seed)
     _draw_weights(weight, run, seed)
     _mark_overtaking((level, weight), overtakes)
     number = int(run["seed"].values[seed])
-    figure_style.set_title(level, "a", f"Seed {number}, {study.label(shown.learner)}")
+    figure_style.set_title(level, "a", f"Seed {number}, {study.label(shown.method)}")
     for block in right:
         panels = block.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
         for axes, metric in zip(panels, metrics, strict=True):
@@ -73,7 +73,7 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults) -> str:
     """Say how long the winner was behind, and what larger beams find."""
     stream, beams = next(iter(study.streams)), _beams(study)
-    run = study.run(stream, _shown_beam(study, beams).learner)
+    run = study.run(stream, _shown_beam(study, beams).method)
     seed, overtakes = first_overtaking(run)
     number = int(run["seed"].values[seed])
     story = "In no seed did the final winner trail the final runner-up"
@@ -82,7 +82,7 @@ def message(study: StudyResults) -> str:
         story = f"{story} (seed {number})"
     if "jump_f1" not in study.metrics:
         return story
-    f1 = {beam: statistics.interval(study.score(stream, beam.learner, "jump_f1")).mean
+    f1 = {beam: statistics.interval(study.score(stream, beam.method, "jump_f1")).mean
           for beam in beams}  # fmt: skip
     best = max(f1, key=f1.__getitem__)
     least = min((each for each in f1 if each.weights == best.weights), key=lambda each: each.size)
@@ -102,7 +102,7 @@ def _kind(beam: _Beam) -> str:
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     stream, shown = next(iter(study.streams)), _shown_beam(study, _beams(study))
-    run = study.run(stream, shown.learner)
+    run = study.run(stream, shown.method)
     seed, overtakes = first_overtaking(run)
     number = int(run["seed"].values[seed])
     story = (
@@ -138,11 +138,11 @@ def first_overtaking(run: xr.Dataset) -> tuple[int, int | None]:
 
 def _beams(study: StudyResults) -> list[_Beam]:
     stream, beams = next(iter(study.streams)), []
-    for learner in study.learners:
-        run = study.run(stream, learner)
+    for method in study.methods:
+        run = study.run(stream, method)
         settings = provenance.offering(run, "lineage")
         if settings is not None and "info_posterior_mean" in run and run.sizes["seed"]:
-            beams.append(_Beam(learner, settings["size"], settings["weights"]))
+            beams.append(_Beam(method, settings["size"], settings["weights"]))
     return sorted(beams, key=lambda beam: (beam.weights != "paper", beam.weights, beam.size))
 
 
@@ -230,7 +230,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
     sizes = sorted({beam.size for beam in beams})
     for number, kind in enumerate(kinds):
         of_kind = [beam for beam in beams if beam.weights == kind]
-        scores = [study.score(stream, beam.learner, metric) for beam in of_kind]
+        scores = [study.score(stream, beam.method, metric) for beam in of_kind]
         of_seeds = [statistics.interval(values, statistics.bounds(metric)) for values in scores]
         band = figure_style.as_band(each.times(units.factor(metric)) for each in of_seeds)
         shift = 0.08 * (number - (len(kinds) - 1) / 2)
@@ -253,7 +253,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
 def _exact_f1(study: StudyResults, beams: list[_Beam]) -> float | None:
     """Return the mean F1 of the exact most likely jumps; None unless all beams have one model."""
     stream = next(iter(study.streams))
-    runs = [study.run(stream, beam.learner) for beam in beams]
+    runs = [study.run(stream, beam.method) for beam in beams]
     if len({exact_segmentation.model_of(run) for run in runs}) > 1:
         return None
     exact = exact_segmentation.of_run(runs[0], study.streams[stream])

@@ -44,7 +44,7 @@ def draw(study: StudyResults) -> Figure:
         figure_style.set_message(block, message(study, stream))
         panels = block.subplots(1, len(PANELS))
         for name, run in runs[stream].items():
-            _draw_learner(panels, study, stream, name, run)
+            _draw_method(panels, study, stream, name, run)
         for panel, title, label in zip(panels, PANELS, LABELS, strict=True):
             panel.set(xlabel="epoch", ylabel=label)
             figure_style.set_title(panel, next(letters), title)
@@ -103,7 +103,7 @@ def _foot(study: StudyResults) -> str:
 
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
-    """Return the runs that measure the noise of gradients, by stream and learner."""
+    """Return the runs that measure the noise of gradients, by stream and method."""
     if runs := study.offering("gradients"):
         return runs
     raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
@@ -118,7 +118,7 @@ def _epochs(study: StudyResults, stream: str, run: xr.Dataset) -> np.ndarray:
     return _settings(run)["epochs"] * np.arange(1, study.streams[stream].sizes["task"] + 1)
 
 
-def _draw_learner(
+def _draw_method(
     panels: np.ndarray, study: StudyResults, stream: str, name: str, run: xr.Dataset
 ) -> None:
     store = study.streams[stream]

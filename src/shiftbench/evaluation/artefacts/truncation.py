@@ -24,9 +24,9 @@ FACTS = Facts(from_learner=("truncation",), uses=("accuracy", "nll"))
 
 
 class _TruncationPoint(NamedTuple):
-    """Score of a learner: its draws per step, and where its noise is cut (None: nowhere)."""
+    """Score of a method: its draws per step, and where its noise is cut (None: nowhere)."""
 
-    learner: str
+    method: str
     draws: int
     cut: float | None
     score: Interval
@@ -60,7 +60,7 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults, stream: str) -> str:
     """Say which cut has the largest accuracy, beside the largest without a cut."""
     points = _points(study, stream, "accuracy")
-    ranked = [each for each in points if each.learner not in study.bounds]
+    ranked = [each for each in points if each.method not in study.bounds]
     cut, whole = (
         _best([each for each in ranked if (each.cut is None) == is_whole])
         for is_whole in (False, True)
@@ -104,7 +104,7 @@ def _foot(study: StudyResults) -> str:
 def _points(study: StudyResults, stream: str, metric: str) -> list[_TruncationPoint]:
     """Return the points of truncated runs, and of runs that draw from whole normals."""
     points = []
-    for name in study.learners:
+    for name in study.methods:
         run = study.run(stream, name)
         cut = provenance.offering(run, "truncation")
         settings: dict[str, Any] = cut or provenance.spec(run)["learner"][-1][1]

@@ -1,6 +1,6 @@
 """Content words that move farthest when their meaning changes, with their neighbours.
 
-Shown are the most likely hypotheses of the first learner that decides about changes, for its first
+Shown are the most likely hypotheses of the first method that decides about changes, for its first
 seed. Changes are ordered by the distance that the word's vector moves (1 - cosine) rather than by
 their probability, which is always 1 for frequent words.
 """
@@ -27,7 +27,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per change, the farthest first; a new word has not changed.
 
     planted, where the truth is known: whether the word did change in this period or in an adjacent
-    one. Raises UserError if no learner decides about changes.
+    one. Raises UserError if no method decides about changes.
     """
     run, store, history = _first_seed(study)
     distance, truth = _content_distance(run, history), _planted(run, store)
@@ -48,14 +48,14 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the columns, the learner and seed, and the reductions."""
+    """Describe the columns, the method and seed, and the reductions."""
     stream = next(iter(study.streams))
-    learner = histories.deciding(study, stream, "word-changes")
+    method = histories.deciding(study, stream, "word-changes")
     run, store, history = _first_seed(study)
     everything = int(np.isfinite(_distance(run, history)).sum())
     content = int(np.isfinite(_content_distance(run, history)).sum())
     return (
-        f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}: {everything} changes"
+        f"{stream}, {study.label(method)}, seed {int(run['seed'].values[0])}: {everything} changes"
         f" of meaning with a weight of at least {LEAST}, without words that are new;"
         f" {content} are in content words. The table shows the {min(content, ROWS)} largest."
         f" {histories.content_note(store)} distance: 1 - cosine of the word's vectors"
@@ -68,8 +68,8 @@ def caption(study: StudyResults) -> str:
 def _first_seed(study: StudyResults) -> tuple[xr.Dataset, xr.DataTree, WordHistory]:
     """Return the run shown with its first seed, its stream, and the histories of its words."""
     stream = next(iter(study.streams))
-    learner = histories.deciding(study, stream, "word-changes")
-    run = study.run(stream, learner).isel(seed=[0])
+    method = histories.deciding(study, stream, "word-changes")
+    run = study.run(stream, method).isel(seed=[0])
     return run, study.streams[stream], histories.history(run, study.streams[stream])
 
 

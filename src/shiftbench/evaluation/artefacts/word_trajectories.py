@@ -43,11 +43,11 @@ HIGHEST_FLOOR = 0.85
 def draw(study: StudyResults) -> Figure:
     """Draw one row per word.
 
-    Raises UserError if no learner decides about changes, or a word is not in the vocabulary.
+    Raises UserError if no method decides about changes, or a word is not in the vocabulary.
     """
     stream = next(iter(study.streams))
-    learner = histories.deciding(study, stream, "word-trajectories")
-    run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
+    method = histories.deciding(study, stream, "word-trajectories")
+    run, store = study.run(stream, method).isel(seed=[0]), study.streams[stream]
     history = histories.history(run, store)
     chosen = _shown_words(study, history)
     height = 1.55 * len(chosen) + 0.5 + figure_style.MESSAGE
@@ -79,11 +79,11 @@ def caption(study: StudyResults) -> str:
 def message(study: StudyResults) -> str:
     """Say which of the words shown moves farthest, and when."""
     stream = next(iter(study.streams))
-    learner = histories.deciding(study, stream, "word-trajectories")
-    run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
+    method = histories.deciding(study, stream, "word-trajectories")
+    run, store = study.run(stream, method).isel(seed=[0]), study.streams[stream]
     history = histories.history(run, store)
     shown = _shown_words(study, history)
-    start = f"{stream}, {study.label(learner)}: of {len(shown)} words"
+    start = f"{stream}, {study.label(method)}: of {len(shown)} words"
     moved = np.nan_to_num(history.distance[:, shown])
     if not moved.any():
         return f"{start} none changes"
@@ -98,8 +98,8 @@ def message(study: StudyResults) -> str:
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     stream = next(iter(study.streams))
-    learner = histories.deciding(study, stream, "word-trajectories")
-    run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
+    method = histories.deciding(study, stream, "word-trajectories")
+    run, store = study.run(stream, method).isel(seed=[0]), study.streams[stream]
     seed, number = int(run["seed"].values[0]), len(store["word"])
     history = histories.history(run, store)
     shown = _shown_words(study, history)
@@ -114,7 +114,7 @@ def _foot(study: StudyResults) -> str:
         "" if history.present[:, shown].all() else "; none where the text does not have the word"
     )
     return (
-        f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Hypotheses are those at"
+        f"{stream}, {study.label(method)}, seed {seed}, {number:,} words. Hypotheses are those at"
         f" the end of the stream{others}; triangles: changes. Right: the"
         f" {NEIGHBOURS} nearest words by cosine in each segment's last period. Each period of a"
         f" segment has the vector of the segment's end{absent}.{chosen} {study.basis([stream])}"
@@ -144,11 +144,11 @@ def _draw_word(
     word: int,
 ) -> None:
     edges, present = _edges(study.streams[stream]), history.present[:, word]
-    for learner in study.learners:
-        peer = study.run(stream, learner)
+    for method in study.methods:
+        peer = study.run(stream, method)
         if _filters(peer):
             every = trajectories.of_seed(peer.isel(word=[word]), 0)
-            _line(axes, edges, present, every, 0, color="0.7", lw=2.2, label=study.label(learner))
+            _line(axes, edges, present, every, 0, color="0.7", lw=2.2, label=study.label(method))
             break
     weight = _weight(run, word)
     for k in _other_hypotheses(run, word):
@@ -181,7 +181,7 @@ def _other_hypotheses(run: xr.Dataset, word: int) -> list[int]:
 
 
 def _filters(run: xr.Dataset) -> bool:
-    """Return whether the run is of a learner that continues from its posterior, such as VCL."""
+    """Return whether the run is of a method that continues from its posterior, such as VCL."""
     forgets = provenance.offering(run, "scratch") is not None
     return "info_mean" in run and not run_infos.has_lineage(run) and not forgets
 

@@ -34,23 +34,23 @@ REMEDY = {
 
 
 def sentence(cube: xr.Dataset, streams: Mapping[str, xr.Dataset], labels: Mapping[str, str]) -> str:
-    """Say which share of the values lies within the intervals, by learner; empty without METRIC.
+    """Say which share of the values lies within the intervals, by method; empty without METRIC.
 
-    cube: score and score_by_task over stream, learner, metric, seed and task. streams: the stores
-    of the streams that the sentence is about. labels: of learners.
+    cube: score and score_by_task over stream, method, metric, seed and task. streams: the stores
+    of the streams that the sentence is about. labels: of methods.
     """
     if METRIC not in cube["metric"].values:
         return ""
     shares, verdicts = [], []
-    for stream, learner in product(streams, cube["learner"].values.tolist()):
-        place = {"stream": stream, "learner": learner, "metric": METRIC}
+    for stream, method in product(streams, cube["learner"].values.tolist()):
+        place = {"stream": stream, "learner": method, "metric": METRIC}
         by_task = cube["score_by_task"].sel(place).values
         scores = by_task[~np.isnan(by_task)]
         if scores.size:
             data = _data(streams[stream], cube["seed"].values)
             state = verdict(float(scores.mean()), _independent(by_task, data))
             where = f" on {stream}" if len(streams) > 1 else ""
-            name = labels.get(learner, learner) + where
+            name = labels.get(method, method) + where
             of = "" if shares else " of the values"
             only = "only " if state == "narrow" else ""
             shares.append(f"{only}{100 * scores.mean():.0f} %{of} for {name}")

@@ -17,7 +17,7 @@ class Change(NamedTuple):
     """A change at the start of a segment.
 
     before: first task of the segment before; task: first task of the segment; end: the task after
-    its last one. probability: that of a change within NEAR tasks, as the learner gave it at the end
+    its last one. probability: that of a change within NEAR tasks, as the method gave it at the end
     of the segment.
     """
 
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 def inferred(run: xr.Dataset, seed: int = 0) -> list[Change] | None:
     """Return the changes of the most probable segmentation.
 
-    None for a learner that makes no decisions about changes, and for a run that failed.
+    None for a method that makes no decisions about changes, and for a run that failed.
     """
     one = run.isel(seed=slice(seed, seed + 1))
     points = segmentation.changepoints(one) if one.sizes["seed"] else None

@@ -1,6 +1,6 @@
 """Reads the CSV tables that the workflow writes, and reports what is wrong with a damaged one.
 
-Only numbers may be missing: pandas would also read a learner called "nan" as missing. pandas may
+Only numbers may be missing: pandas would also read a method called "nan" as missing. pandas may
 differ from Python in the last digit of a number, so Python parses the numbers.
 """
 

@@ -1,4 +1,4 @@
-"""Comparison of two learners seed by seed: their difference, and what the seeds can resolve.
+"""Comparison of two methods seed by seed: their difference, and what the seeds can resolve.
 
 Everything is computed from the paired differences [seed] of the seeds that both have. With fewer
 than two of these, or if all are equal, the spread is unknown: what rests on it is NaN, and nothing
@@ -28,7 +28,7 @@ ONE_SEED, ALIKE = "one seed", "all seeds alike"
 
 
 class Comparison(NamedTuple):
-    """One learner minus another.
+    """One method minus another.
 
     difference: mean over seeds with its interval. p: p-value of the paired t test, two-sided.
     equivalent: posterior probability that the mean difference is inside the region of practical
@@ -48,7 +48,7 @@ def compare(
     region: float,
     within: Bounds = statistics.UNBOUNDED,
 ) -> Comparison:
-    """Compare two learners by their scores [seed], NaN where a seed failed.
+    """Compare two methods by their scores [seed], NaN where a seed failed.
 
     region: half the width of the region of practical equivalence. within: bounds of the scores.
     """

@@ -1,6 +1,6 @@
-"""Loss of the best fixed predictor in hindsight, which tables and figures show beside learners.
+"""Loss of the best fixed predictor in hindsight, which tables and figures show beside methods.
 
-It knows all rows of a stream, so it is not a learner: it is computed from the truth.
+It knows all rows of a stream, so it is not a method: it is computed from the truth.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"
 def loss(study: StudyResults, stream: str) -> np.ndarray | None:
     """Return the mean loss per row [seed] of the best fixed predictor; NaN for failed seeds.
 
-    It is the loss of a learner with a regret minus this regret per row. None without the
-    regret, or without a learner whose own loss is the loss that the study shows.
+    It is the loss of a method with a regret minus this regret per row. None without the
+    regret, or without a method whose own loss is the loss that the study shows.
     """
     if "regret" not in study.metrics:
         return None
     tasks = study.streams[stream].sizes["task"]
-    for learner in study.learners:
-        score, regret = (study.score(stream, learner, name) for name in (LOSS, "regret"))
+    for method in study.methods:
+        score, regret = (study.score(stream, method, name) for name in (LOSS, "regret"))
         finite = np.isfinite(regret)
         if finite.any():
-            of_run = study.run(stream, learner)["info_loss"].sum(("task", "hypothesis"))
+            of_run = study.run(stream, method)["info_loss"].sum(("task", "hypothesis"))
             if np.allclose(of_run.values / tasks, score[finite]):
                 return score - regret / tasks
     return None

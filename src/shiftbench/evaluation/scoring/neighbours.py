@@ -1,4 +1,4 @@
-"""Comparisons of each learner of a stream with the next in the ranking, paired by seed."""
+"""Comparisons of each method of a stream with the next in the ranking, paired by seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
 
 
 class Pair(NamedTuple):
-    """A learner minus the next one; p: corrected by Holm's method over the pairs of the stream.
+    """A method minus the next one; p: corrected by Holm's method over the pairs of the stream.
 
     upwards: whether a difference above 0 is in favour of the first.
     """
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
     @property
     def resolved(self) -> bool:
-        """True if the first learner is significantly better.
+        """True if the first method is significantly better.
 
         Where seeds failed, the mean of each over its own seeds and that of the differences over
         common seeds may have different signs; this is then False.
@@ -39,7 +39,7 @@ def pairs(scores: Mapping[str, np.ndarray], metric: str) -> list[Pair]:
     """Compare neighbours in the ranking by the mean of their scores [seed], best first.
 
     Learners without a score are left out. The region of practical equivalence is that of the mean
-    over learners.
+    over methods.
     """
     ranked = ranking.best_first(scores, metric)
     if not ranked:

@@ -1,8 +1,8 @@
-"""Rankings of learners on a stream: the leader, and the learners that it significantly leads.
+"""Rankings of methods on a stream: the leader, and the methods that it significantly leads.
 
-The leader is the learner with the best mean score. Every other one is compared with it seed by
+The leader is the method with the best mean score. Every other one is compared with it seed by
 seed (paired t test). Since the same scores choose the leader, Holm's correction is over all pairs
-of learners of the stream. Those that do not differ significantly share its lead; without any, the
+of methods of the stream. Those that do not differ significantly share its lead; without any, the
 lead is resolved.
 """
 
@@ -25,7 +25,7 @@ FRACTIONS, OTHERS = 0.01, 0.01
 
 
 class Lead(NamedTuple):
-    """The leader against another learner, upwards where the leader is better; p: corrected.
+    """The leader against another method, upwards where the leader is better; p: corrected.
 
     The difference is over common seeds. Where seeds failed, it may be below 0.
     """
@@ -54,7 +54,7 @@ class PairedLead(NamedTuple):
 class StreamRanking(NamedTuple):
     """The ranking on one stream.
 
-    scores: [seed] by learner, best mean first. leads: of the leader over each other learner.
+    scores: [seed] by method, best mean first. leads: of the leader over each other method.
     """
 
     stream: str
@@ -63,7 +63,7 @@ class StreamRanking(NamedTuple):
 
     @property
     def leader(self) -> str | None:
-        """The learner with the best mean; None where none has a score."""
+        """The method with the best mean; None where none has a score."""
         return next(iter(self.scores), None)
 
     @property
@@ -73,12 +73,12 @@ class StreamRanking(NamedTuple):
 
     @property
     def untested(self) -> str:
-        """Why no learner could be tested against another; empty if one could."""
+        """Why no method could be tested against another; empty if one could."""
         return comparison.untested(self.scores.values()) if self.leads else ""
 
     @property
     def resolved(self) -> bool:
-        """True if the leader differs significantly from every other learner."""
+        """True if the leader differs significantly from every other method."""
         return bool(self.leads) and not self.tied
 
 
@@ -95,7 +95,7 @@ def higher_is_better(metric: str) -> bool | None:
 
 
 def best_first(scores: Mapping[str, np.ndarray], metric: str) -> dict[str, np.ndarray]:
-    """Return the scores [seed] of the learners that have some, best mean first."""
+    """Return the scores [seed] of the methods that have some, best mean first."""
     scored = {name: values for name, values in scores.items() if not np.isnan(values).all()}
     sign = -1 if higher_is_better(metric) else 1
     return dict(sorted(scored.items(), key=lambda item: sign * np.nanmean(item[1])))
@@ -119,7 +119,7 @@ def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
 
 
 def rank(stream: str, scores: Mapping[str, np.ndarray], metric: str) -> StreamRanking:
-    """Rank the learners on a stream by their scores [seed]."""
+    """Rank the methods on a stream by their scores [seed]."""
     ranked = best_first(scores, metric)
     if not ranked:
         return StreamRanking(stream, {}, {})
@@ -129,9 +129,9 @@ def rank(stream: str, scores: Mapping[str, np.ndarray], metric: str) -> StreamRa
 def leads_of_first(
     scores: Mapping[str, np.ndarray], compare: Callable[[np.ndarray, np.ndarray], Comparison]
 ) -> dict[str, Lead]:
-    """Return the lead of the first learner over each other one, by scores [seed], best first.
+    """Return the lead of the first method over each other one, by scores [seed], best first.
 
-    compare: two learners, so that the difference is above 0 where the first is better.
+    compare: two methods, so that the difference is above 0 where the first is better.
     """
     pairs = {pair: compare(*map(scores.__getitem__, pair)) for pair in combinations(scores, 2)}
     corrected = comparison.corrected([one.p for one in pairs.values()])

@@ -28,7 +28,7 @@ STORE_SUFFIX = ".zarr.zip"
 
 
 class ScoreSets(Protocol):
-    """Data sets by name, as `scoring.summarise` arranges them: `scores`, `runs/STREAM/LEARNER`."""
+    """Data sets by name, as `scoring.summarise` arranges them: `scores`, `runs/STREAM/METHOD`."""
 
     def __getitem__(self, name: str, /) -> xr.Dataset:
         """Return the data set of a name."""
@@ -48,11 +48,11 @@ class StudyResults:
     words
         The vocabulary words to show, on streams of counts.
     baseline, reference
-        The learner that others are compared with, and the one that starts from scratch.
-    methods
-        The name of the method that a learner stands for, by learner.
+        The method that others are compared with, and the one that starts from scratch.
+    method_of
+        The name in the library of each method of the study that has one there.
     labels, method_styles
-        What figures call a learner, where that is not its name; its colour and marker.
+        What figures call a method, where that is not its name; its colour and marker.
     claims
         The claims that the study judges, each with its streams.
     cells
@@ -60,7 +60,7 @@ class StudyResults:
     configurations
         The settings that each seed has drawn, if any.
     bounds
-        The learners that see more than the others; figures show them and do not rank them.
+        The methods that see more than the others; figures show them and do not rank them.
     """
 
     name: str
@@ -73,7 +73,7 @@ class StudyResults:
     words: Sequence[str] = ()
     baseline: str | None = None
     reference: str | None = None
-    methods: Mapping[str, str] = field(default_factory=dict)
+    method_of: Mapping[str, str] = field(default_factory=dict)
     tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     method_styles: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -84,12 +84,12 @@ class StudyResults:
 
     @property
     def cube(self) -> xr.Dataset:
-        """score, score_by_task and status over stream, learner, metric, seed and task."""
+        """score, score_by_task and status over stream, learner (a method), metric, seed, task."""
         return self.scores["scores"].load()
 
     @property
-    def learners(self) -> list[str]:
-        """Names of the learners, in the study's order."""
+    def methods(self) -> list[str]:
+        """Names of the methods, in the study's order."""
         return self.cube["learner"].values.tolist()
 
     @property
@@ -97,28 +97,28 @@ class StudyResults:
         """Names of the metrics, in the study's order."""
         return self.cube["metric"].values.tolist()
 
-    def run(self, stream: str, learner: str) -> xr.Dataset:
-        """Return the run store of a learner on a stream, without the seeds that failed."""
-        return succeeded(self.scores[f"runs/{stream}/{learner}"].load())
+    def run(self, stream: str, method: str) -> xr.Dataset:
+        """Return the run store of a method on a stream, without the seeds that failed."""
+        return succeeded(self.scores[f"runs/{stream}/{method}"].load())
 
     def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
-        """Return runs with seeds and a component that offers `word`, by stream and learner."""
+        """Return runs with seeds and a component that offers `word`, by stream and method."""
         runs: dict[str, dict[str, xr.Dataset]] = {}
         for stream in self.streams:
-            for learner in self.learners:
-                run = self.run(stream, learner)
+            for method in self.methods:
+                run = self.run(stream, method)
                 if provenance.offering(run, word) is not None and run.sizes["seed"]:
-                    runs.setdefault(stream, {})[learner] = run
+                    runs.setdefault(stream, {})[method] = run
         return runs
 
-    def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
-        """Return the settings of the learner's best trial; None for a study without tuning."""
-        whole = self.scores[f"runs/{stream}/{learner}"]
+    def tuned(self, stream: str, method: str) -> dict[str, Any] | None:
+        """Return the settings of the method's best trial; None for a study without tuning."""
+        whole = self.scores[f"runs/{stream}/{method}"]
         return provenance.spec(whole).get("tuned")
 
-    def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
+    def score(self, stream: str, method: str, metric: str) -> np.ndarray:
         """Return scores [seed]; NaN for failed seeds."""
-        place = {"stream": stream, "learner": learner, "metric": metric}
+        place = {"stream": stream, "learner": method, "metric": metric}
         return self.cube["score"].sel(place).values
 
     def on_seeds(self, run: xr.Dataset, values: np.ndarray) -> np.ndarray:
@@ -126,27 +126,30 @@ class StudyResults:
         of_run = xr.DataArray(values, {"seed": run["seed"].values}, ("seed",))
         return of_run.reindex(seed=self.cube["seed"].values).values
 
-    def label(self, learner: str) -> str:
-        """Return the name of a learner in figures."""
-        return self.labels.get(learner, learner)
+    def label(self, method: str) -> str:
+        """Return the name of a method in figures."""
+        return self.labels.get(method, method)
 
-    def published(self, stream: str, learner: str, metric: str) -> paper_numbers.PaperNumber | None:
-        """Return what a paper prints for the learner's method, or None."""
-        whole = self.scores[f"runs/{stream}/{learner}"]
-        return paper_numbers.number(self.streams[stream], whole, self.methods.get(learner), metric)
+    def published(self, stream: str, method: str, metric: str) -> paper_numbers.PaperNumber | None:
+        """Return what a paper prints for the method, or None."""
+        whole = self.scores[f"runs/{stream}/{method}"]
+        return paper_numbers.number(self.streams[stream], whole, self.method_of.get(method), metric)
 
     def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
-        """Return our share of a paper's training of a method, see `paper_numbers.share`."""
+        """Return our share of a paper's training of a method of the library.
+
+        See `paper_numbers.share`.
+        """
         whole = self.scores[f"runs/{stream}/{self.row_of(method)}"]
         return paper_numbers.share(self.streams[stream], whole, paper, method, metric)
 
     def row_of(self, method: str) -> str:
-        """Return the learner that stands for a method. KeyError without one."""
-        return {name: learner for learner, name in self.methods.items()}[method]
+        """Return what the study calls a method of the library. KeyError if it has none."""
+        return {name: row for row, name in self.method_of.items()}[method]
 
-    def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
+    def by_task(self, stream: str, method: str, metric: str) -> np.ndarray:
         """Return scores [seed, task] over the stream's tasks; NaN for failed seeds."""
-        place = {"stream": stream, "learner": learner, "metric": metric}
+        place = {"stream": stream, "learner": method, "metric": metric}
         tasks = self.streams[stream].sizes["task"]
         return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
 
@@ -195,16 +198,14 @@ class StudyResults:
         """Return notes on what several seeds vary and on what looks ahead; each may be empty."""
         stores = {name: self.streams[name] for name in streams}
         runs = [
-            self.scores[f"runs/{stream}/{learner}"]
-            for stream in streams
-            for learner in self.learners
+            self.scores[f"runs/{stream}/{method}"] for stream in streams for method in self.methods
         ]
         several = self.cube.sizes["seed"] > 1
         return caption_notes.varied(stores, runs) if several else "", caption_notes.ahead(stores)
 
     def _covered(self, stream: str) -> str:
         status = self.cube["status"].sel(stream=stream)
-        words = {name: covered(status.sel(learner=name).values) for name in self.learners}
+        words = {name: covered(status.sel(learner=name).values) for name in self.methods}
         common = max(words.values(), key=list(words.values()).count)
         others = [f"{name} {text}" for name, text in words.items() if text != common]
         return ", but ".join([f"{common} per learner", *others])
@@ -240,7 +241,7 @@ def of_spec(
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
         bounds=spec.get("bounds") or (),
-        methods=spec.get("methods") or {},
+        method_of=spec.get("methods") or {},
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         method_styles=spec.get("styles") or {},

@@ -1,4 +1,4 @@
-"""Learners of a study in the order of its leading metric."""
+"""Methods of a study in the order of its leading metric."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def leading_metric(study: StudyResults, artefact: str) -> str:
 
 
 def scores(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
-    """Return the scores [seed] of all learners."""
-    return {name: study.score(stream, name, metric) for name in study.learners}
+    """Return the scores [seed] of all methods."""
+    return {name: study.score(stream, name, metric) for name in study.methods}
 
 
 def best_first(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
-    """Return the scores [seed] of the learners that have any, best mean first."""
+    """Return the scores [seed] of the methods that have any, best mean first."""
     return ranking.best_first(scores(study, stream, metric), metric)

@@ -34,7 +34,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def cube(rows: pd.DataFrame) -> xr.Dataset:
-    """Return score [stream, learner, metric, seed] and status [stream, learner, seed] of a study.
+    """Return score [stream, method, metric, seed] and status [stream, method, seed] of a study.
 
     rows: of `read`; labels keep their order, and seeds are sorted. The score of a run that is not
     there is NaN, and its status "".

@@ -145,7 +145,7 @@ class PublishedResults:
             )
         return by_stream
 
-    def learners(self, study: str) -> list[str]:
+    def methods(self, study: str) -> list[str]:
         """Return the names of a study's methods."""
         return list(next(iter(self.scores(study).values())))
 

@@ -65,7 +65,7 @@ def of_cheaper_fits(published: PublishedResults) -> list[list[str]]:
     spec = specs.artefact(config_file.load(checkout.CONFIGS / "cpu.yaml"), CHEAPER, "score-table")
     costs = pd.read_csv(published.study_folder(study) / records.TABLE)
     costs = costs[~costs["pipeline"].str.startswith("beam/")]
-    seconds = costs.groupby("variant", sort=False)["cpu"].median()
+    seconds = costs.groupby("method", sort=False)["cpu"].median()
     elbo, accuracy = (
         published.against(study, metric, "*", BASELINE) for metric in ("elbo", "accuracy")
     )

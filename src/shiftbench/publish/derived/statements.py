@@ -160,7 +160,7 @@ def _trials(published: PublishedResults, row: Evidence) -> Answer:
         path.stem: len(json.loads(path.read_text(encoding="utf-8"))["trials"])
         for path in sorted(choices.glob("*/*.json"))
     }
-    untried = set(published.learners(row.study)) - set(tried)
+    untried = set(published.methods(row.study)) - set(tried)
     if untried:
         raise Disagreement(f"{', '.join(sorted(untried))} of {row.study} had no trials")
     if len(set(tried.values())) > 1:

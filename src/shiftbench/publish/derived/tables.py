@@ -57,9 +57,9 @@ class _WithoutRuns(StudyResults):
     published_shares: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     by_metric: Mapping[tuple[str, str], Mapping[str, np.ndarray]] = field(default_factory=dict)
 
-    def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
+    def score(self, stream: str, method: str, metric: str) -> np.ndarray:
         """Return scores [seed]; NaN for failed seeds."""
-        return self.by_metric[stream, metric][learner]
+        return self.by_metric[stream, metric][method]
 
     def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
         """Return our share of a paper's training of a method, by the settings of the config.
@@ -68,9 +68,9 @@ class _WithoutRuns(StudyResults):
         bound, and the published share counts if it is lower.
         """
         assert self.config is not None
-        learner = self.row_of(method)
-        spec = specs.run(self.config, self.name, stream, learner, (0, 0))
-        searched = _most_epochs(self.config.studies[self.name], learner)
+        row = self.row_of(method)
+        spec = specs.run(self.config, self.name, stream, row, (0, 0))
+        searched = _most_epochs(self.config.studies[self.name], row)
         pipeline = [*spec["learner"], *([["trials", {"epochs": searched}]] if searched else [])]
         ours = OurTraining(spec["stream"], pipeline, spec["model"])
         found = paper_training.share(paper, method, metric, ours)
@@ -106,9 +106,9 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
 def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> StudyResults:
     spec = specs.artefact(config, study.name, name)
     published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
-    values, methods = by_metric(scores), spec.get("methods") or {}
+    values, method_of = by_metric(scores), spec.get("methods") or {}
     claims = [results.claim(entry) for entry in spec.get("claims") or ()]
-    claims = _with_scores(claims, methods, values)
+    claims = _with_scores(claims, method_of, values)
     seeds = SEEDS.search(published.rstrip("\n"))
     return _WithoutRuns(
         name=spec["study"],
@@ -117,7 +117,7 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
         origin=spec.get("origin") or "",
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
-        methods=methods,
+        method_of=method_of,
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         claims=claims,
@@ -133,27 +133,27 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
 
 
 def by_metric(scores: xr.Dataset) -> dict[tuple[str, str], dict[str, np.ndarray]]:
-    """Return scores [seed] by stream and metric, then by learner, for fast look-ups."""
+    """Return scores [seed] by stream and metric, then by method, for fast look-ups."""
     values = scores["score"].transpose("stream", "metric", "learner", "seed").values
-    streams, metrics, learners = (scores[axis].values for axis in ("stream", "metric", "learner"))
+    streams, metrics, methods = (scores[axis].values for axis in ("stream", "metric", "learner"))
     return {
-        (str(stream), str(metric)): dict(zip(map(str, learners), of_learners, strict=True))
+        (str(stream), str(metric)): dict(zip(map(str, methods), of_methods, strict=True))
         for stream, of_stream in zip(streams, values, strict=True)
-        for metric, of_learners in zip(metrics, of_stream, strict=True)
+        for metric, of_methods in zip(metrics, of_stream, strict=True)
     }
 
 
 def _with_scores(
     claims: Sequence[Any],
-    methods: Mapping[str, str],
+    method_of: Mapping[str, str],
     values: Mapping[tuple[str, str], Mapping[str, np.ndarray]],
 ) -> list[Any]:
     """Return the claims whose scores are published; newer ones wait for the next publication."""
-    learner = {method: name for name, method in methods.items()}
+    row_of = {method: row for row, method in method_of.items()}
 
     def has(claim: Any, stream: str) -> bool:
         return all(
-            learner[method] in values.get((stream, metric), ())
+            row_of[method] in values.get((stream, metric), ())
             for metric in (claim.metric, *claim.holds.metrics)
             for method in claim.holds.methods
         )
@@ -162,9 +162,9 @@ def _with_scores(
     return [(one, streams) for one, streams in judged if streams]
 
 
-def _most_epochs(study: Study, learner: str) -> float:
-    """Return the most epochs that trials of a learner search; 0 if they search none."""
-    space = tuning.space(study, learner) if study.tuning else {}
+def _most_epochs(study: Study, method: str) -> float:
+    """Return the most epochs that trials of a method search; 0 if they search none."""
+    space = tuning.space(study, method) if study.tuning else {}
     searched = [values for key, values in space.items() if key.endswith(".epochs")]
     return max((max(values) for values in searched), default=0)
 

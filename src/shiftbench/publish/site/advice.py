@@ -27,7 +27,7 @@ def of(key: str, decided: Sequence[Decided], results: SiteResults) -> list[str]:
     sentences = []
     for one in decided:
         for found in one.rankings:
-            own = [name for name in found.scores if one.study.method(name) in cited]
+            own = [name for name in found.scores if one.study.library_method(name) in cited]
             if own and len(found.scores) > 1:
                 sentences.append((found.leader != own[0], _sentence(one, found, own)))
     leading_first = sorted(dict.fromkeys(sentences), key=itemgetter(0))

@@ -56,18 +56,18 @@ class BoardCell(NamedTuple):
 
     text: str
     sort: str
-    learner: str
+    method: str
     standing: Standing
 
 
 class BoardRow(NamedTuple):
     """Methods of one label, such as VCL on images and on words.
 
-    method: the first that is one of the library's, for a link; None without.
+    library_method: the first that is one of the library's, for a link; None without.
     """
 
     label: str
-    method: str | None
+    library_method: str | None
     cells: Mapping[str, BoardCell]
 
 
@@ -84,16 +84,16 @@ def of(results: SiteResults, known: Mapping[str, Standings], decided: Sequence[D
     columns.sort(key=lambda one: one.study.planned.tuning is None)
     columns = columns[:COLUMNS]
     by_label: dict[str, dict[str, BoardCell]] = {}
-    methods: dict[str, str] = {}
+    of_label: dict[str, str] = {}
     for column in columns:
-        for learner in column.ranking.scores:
-            method = column.study.method(learner)
-            label = column.study.label(learner)
-            if method in results.library.methods:
-                methods.setdefault(label, method)
-            # Learners are best first: the first of a label is its best.
-            by_label.setdefault(label, {}).setdefault(column.title, _cell(column, learner))
-    rows = [BoardRow(label, methods.get(label), cells) for label, cells in by_label.items()]
+        for method in column.ranking.scores:
+            label = column.study.label(method)
+            of_library = column.study.library_method(method)
+            if of_library in results.library.methods:
+                of_label.setdefault(label, of_library)
+            # Methods are best first: the first of a label is its best.
+            by_label.setdefault(label, {}).setdefault(column.title, _cell(column, method))
+    rows = [BoardRow(label, of_label.get(label), cells) for label, cells in by_label.items()]
     return Board(columns, sorted(rows, key=_place))
 
 
@@ -113,9 +113,7 @@ def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
     return Column(entry.question, study, one.streams, entry.metric, words, standings)
 
 
-def _cell(column: Column, learner: str) -> BoardCell:
-    mean = float(np.nanmean(column.ranking.scores[learner]))
+def _cell(column: Column, method: str) -> BoardCell:
+    mean = float(np.nanmean(column.ranking.scores[method]))
     text = units.text(column.metric, mean)
-    return BoardCell(
-        text, f"{mean:.{numbers.DIGITS}g}", learner, column.standings.of_learner(learner)
-    )
+    return BoardCell(text, f"{mean:.{numbers.DIGITS}g}", method, column.standings.of_method(method))

@@ -59,9 +59,9 @@ def chart(
 ) -> dict[str, Any] | None:
     """Return data and Vega-Lite spec of a study's chart, or None without scores of seeds.
 
-    `names` are those of streams, learners (their labels) and metrics. `rows` have the indices of
-    stream, learner and metric, and the scores of all `seeds` as displayed: fractions in percent,
-    null for none. metric: the one that the chart shows first; styles: by learner.
+    `names` are those of streams, methods (their labels) and metrics. `rows` have the indices of
+    stream, method and metric, and the scores of all `seeds` as displayed: fractions in percent,
+    null for none. metric: the one that the chart shows first; styles: by method.
     """
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:
@@ -70,20 +70,23 @@ def chart(
     first = {*finite.loc[finite["metric"] == metric, "stream"]}
     # Streams without a score by the metric come last, so that the chart begins with marks.
     streams = sorted(study.streams, key=lambda name: name not in first)
-    names = {"stream": streams, "learner": study.learners, "metric": study.metrics}
-    indices = [finite[key].map({name: i for i, name in enumerate(names[key])}) for key in names]
+    names = {"stream": streams, "method": study.methods, "metric": study.metrics}
+    indices = [
+        finite[column].map({name: i for i, name in enumerate(known)})
+        for column, known in zip(("stream", "learner", "metric"), names.values(), strict=True)
+    ]
     displayed = finite["score"] * finite["metric"].map(units.factor)
     shown = displayed.map(lambda score: float(f"{score:.{numbers.DIGITS}g}"))
     table = shown.set_axis([*indices, finite["seed"]]).unstack()
-    labels = [study.label(name) for name in study.learners]
+    labels = [study.label(name) for name in study.methods]
     return {
-        "names": {**names, "learner": labels},
+        "names": {**names, "method": labels},
         "seeds": table.columns.tolist(),
         "rows": [
             [*place, [None if np.isnan(score) else score for score in scores]]
             for place, scores in zip(table.index.tolist(), table.to_numpy().tolist(), strict=True)
         ],
-        "spec": _spec(labels, [styles[name] for name in study.learners], metric, streams[0]),
+        "spec": _spec(labels, [styles[name] for name in study.methods], metric, streams[0]),
         "units": {name: units.shown_unit(name) for name in study.metrics},
     }
 
@@ -94,33 +97,33 @@ def _spec(labels: list[str], styles: list[MethodStyle], metric: str, stream: str
         alt.param("metric", value=metric),
         alt.param("stream", value=stream),
         alt.param("seed", value=-1),
-        alt.param("learners", value=labels),
+        alt.param("methods", value=labels),
     ]
     colour = alt.Color(
-        "learner:N",
+        "method:N",
         scale=alt.Scale(domain=labels, range=[style.colour for style in styles]),
         legend=None,
     )
     shape = alt.Shape(
-        "learner:N",
+        "method:N",
         scale=alt.Scale(domain=labels, range=[SHAPES[style.marker] for style in styles]),
         legend=None,
     )
     # The title does not name the metric, which the chooser above shows.
     x = alt.X("score:Q", scale=alt.Scale(zero=False), title="score")
-    y = alt.Y("learner:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0))
-    tooltip = [alt.Tooltip(name) for name in ("learner:N", "seed:Q", "score:Q", "stream:N")]
+    y = alt.Y("method:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0))
+    tooltip = [alt.Tooltip(name) for name in ("method:N", "seed:Q", "score:Q", "stream:N")]
     base = (
         alt.Chart(alt.NamedData("scores"))
         .transform_filter("datum.metric == metric && datum.stream == stream")
         .transform_filter("seed < 0 || datum.seed == seed")
-        .transform_filter("indexof(learners, datum.learner) >= 0")
+        .transform_filter("indexof(methods, datum.method) >= 0")
     )
     points = base.mark_point(filled=True, size=55, opacity=0.75).encode(
         x, y, colour, shape, tooltip=tooltip
     )
     means = base.mark_tick(thickness=2, color="black").encode(
-        alt.X("mean(score):Q"), y, tooltip=["learner:N", "mean(score):Q"]
+        alt.X("mean(score):Q"), y, tooltip=["method:N", "mean(score):Q"]
     )
     whole = (points + means).add_params(*parameters)
     return whole.properties(

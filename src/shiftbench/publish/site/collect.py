@@ -72,7 +72,7 @@ class SiteStudy:
 
     @cached_property
     def rows(self) -> dict[tuple[str, str, str], Row]:
-        """Rows of the summary, by stream, learner and metric."""
+        """Rows of the summary, by stream, method and metric."""
         records: list[Any] = self.summary.to_dict("records")
         return {(row["stream"], row["learner"], row["metric"]): row for row in records}
 
@@ -88,8 +88,8 @@ class SiteStudy:
         return list(dict.fromkeys(self.summary["stream"]))
 
     @property
-    def learners(self) -> list[str]:
-        """Learners with results, in the study's order."""
+    def methods(self) -> list[str]:
+        """Methods with results, in the study's order."""
         return list(dict.fromkeys(self.summary["learner"]))
 
     @property
@@ -99,7 +99,7 @@ class SiteStudy:
         return list(dict.fromkeys((self.summary if numbers.empty else numbers)["metric"]))
 
     def by_seed(self, stream: str, metric: str) -> dict[str, np.ndarray]:
-        """Return scores [seed] of each learner, or only its mean if scores are not published."""
+        """Return scores [seed] of each method, or only its mean if scores are not published."""
         if self.scores is None:
             rows = self.summary[["stream", "metric", "learner", "mean"]]
             rows = rows.rename(columns={"mean": "score"}).assign(seed=0)
@@ -107,16 +107,16 @@ class SiteStudy:
             rows = self.scores
         chosen = rows[(rows["stream"] == stream) & (rows["metric"] == metric)]
         table = chosen.pivot(index="seed", columns="learner", values="score")
-        return {name: table[name].to_numpy(float) for name in self.learners if name in table}
+        return {name: table[name].to_numpy(float) for name in self.methods if name in table}
 
-    def label(self, learner: str) -> str:
-        """Return the label of a learner in figures."""
-        is_planned = learner in self.planned.methods
-        return self.planned.label(learner) if is_planned else learner
+    def label(self, method: str) -> str:
+        """Return the label of a method in figures."""
+        is_planned = method in self.planned.methods
+        return self.planned.label(method) if is_planned else method
 
-    def method(self, learner: str) -> str | None:
-        """Return the method of the library behind a learner, also with other settings."""
-        planned = self.planned.methods.get(learner)
+    def library_method(self, method: str) -> str | None:
+        """Return the method of the library behind one of the study, also with other settings."""
+        planned = self.planned.methods.get(method)
         return planned.method if planned else None
 
     @cached_property
@@ -129,9 +129,9 @@ class SiteStudy:
         """Core-hours of its trials; None without trials."""
         return _origin(self.trials).get("core_hours") if self.trials.is_dir() else None
 
-    def chosen(self, stream: str, learner: str) -> dict[str, Any]:
-        """Return the settings changed by the best of a learner's trials; empty without trials."""
-        path = self.trials / result_paths.choice(stream, learner)
+    def chosen(self, stream: str, method: str) -> dict[str, Any]:
+        """Return the settings changed by the best of a method's trials; empty without trials."""
+        path = self.trials / result_paths.choice(stream, method)
         return json.loads(path.read_text(encoding="utf-8"))["settings"] if path.exists() else {}
 
 

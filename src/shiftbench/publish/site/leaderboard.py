@@ -100,7 +100,7 @@ def _board(
         _line(
             metric,
             one.crate,
-            f"{one.study}/{one.learner}",
+            f"{one.study}/{one.method}",
             _reason(study, metric, ours, seeds, one),
             _scores(one, metric, seeds),
             one.trials,

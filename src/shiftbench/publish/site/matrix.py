@@ -12,14 +12,14 @@ from shiftbench.publish.site.standings import Standing, Standings
 
 
 class MatrixCell(NamedTuple):
-    """A method in a study.
+    """A method of the library in a study.
 
-    learner: its best-ranked learner; coverage: seeds with a score, in words; others: number of
-    learners of the same method with other settings.
+    method: what the study calls it, with the settings that rank best; coverage: seeds with a score,
+    in words; others: number of rows of the study that have it with other settings.
     """
 
     study: SiteStudy
-    learner: str
+    method: str
     standing: Standing
     coverage: str
     others: int
@@ -39,12 +39,12 @@ def cells(
     """Return cells by method and study (CONFIG/STUDY), in the order of methods and configs."""
     by_method: dict[str, dict[str, MatrixCell]] = {name: {} for name in results.methods}
     for study in results.studies:
-        of_method: dict[str, list[str]] = {}
-        for learner in study.learners:
-            if (method := study.method(learner)) in by_method:
-                of_method.setdefault(str(method), []).append(learner)
-        for method, learners in of_method.items():
-            by_method[method][study.place] = _cell(study, learners, standings[study.place])
+        of_library: dict[str, list[str]] = {}
+        for method in study.methods:
+            if (name := study.library_method(method)) in by_method:
+                of_library.setdefault(str(name), []).append(method)
+        for name, methods in of_library.items():
+            by_method[name][study.place] = _cell(study, methods, standings[study.place])
     return by_method
 
 
@@ -91,17 +91,17 @@ def _connected(
     return groups
 
 
-def _cell(study: SiteStudy, learners: list[str], standings: Standings) -> MatrixCell:
-    of_learners = {name: standings.of_learner(name) for name in learners}
-    # A learner without a rank comes last.
-    best = min(learners, key=lambda name: np.nan_to_num(of_learners[name].rank, nan=np.inf))
+def _cell(study: SiteStudy, methods: list[str], standings: Standings) -> MatrixCell:
+    of_methods = {name: standings.of_method(name) for name in methods}
+    # A method without a rank comes last.
+    best = min(methods, key=lambda name: np.nan_to_num(of_methods[name].rank, nan=np.inf))
     coverage = _coverage(study, best, standings)
-    return MatrixCell(study, best, of_learners[best], coverage, len(learners) - 1)
+    return MatrixCell(study, best, of_methods[best], coverage, len(methods) - 1)
 
 
-def _coverage(study: SiteStudy, learner: str, standings: Standings) -> str:
+def _coverage(study: SiteStudy, method: str, standings: Standings) -> str:
     """Return the seeds with a score, of those planned, in words: the fewest over streams."""
     table = study.summary
-    rows = table[(table["learner"] == learner) & (table["metric"] == standings.metric)]
+    rows = table[(table["learner"] == method) & (table["metric"] == standings.metric)]
     least = int(rows["n"].min()) if len(rows) else 0
     return f"{least} of {study.planned.seeds} seeds"

@@ -35,7 +35,7 @@ class MethodResult(NamedTuple):
     study: SiteStudy
     stream: str
     data: str
-    learner: str
+    method: str
     label: str
     metric: str
     number: str
@@ -91,7 +91,7 @@ def _style(data: Mapping[str, Any], found: Sequence[MethodResult]) -> method_sty
     colour, marker = data.get("colour"), data.get("marker")
     if found and not (colour and marker):
         first = found[0]
-        return method_styles.of_study(first.study.planned, [first.learner])[first.learner]
+        return method_styles.of_study(first.study.planned, [first.method])[first.method]
     return method_styles.style((colour, marker) if colour and marker else None)
 
 
@@ -104,7 +104,7 @@ def _show(found: Sequence[MethodResult]) -> str:
         return ""
     study = found[0].study
     config = shlex.quote(study.plan.path.as_posix())
-    return f"shiftbench show {found[0].learner} --study {study.name} --config {config}"
+    return f"shiftbench show {found[0].method} --study {study.name} --config {config}"
 
 
 def _equation(pipeline: Sequence[Any]) -> str:
@@ -151,16 +151,16 @@ def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodRe
     planned: Planned = study.planned
     metric = standings.metric or study.metrics[0]
     results = []
-    for learner in study.learners:
-        if learner not in planned.methods or planned.methods[learner].method != name:
+    for method in study.methods:
+        if method not in planned.methods or planned.methods[method].method != name:
             continue
         found = {
             stream: row
             for stream in study.streams
-            if (row := numbers.row(study, stream, learner, metric)) is not None
+            if (row := numbers.row(study, stream, method, metric)) is not None
         }
         made = [
-            _result(study, stream, learner, metric, row, standings.on_stream(stream))
+            _result(study, stream, method, metric, row, standings.on_stream(stream))
             for stream, row in found.items()
         ]
         results += made if len(made) <= STREAMS else [_together(made, standings)]
@@ -168,7 +168,7 @@ def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodRe
 
 
 def _result(
-    study: SiteStudy, stream: str, learner: str, metric: str, row: numbers.Row, known: Standings
+    study: SiteStudy, stream: str, method: str, metric: str, row: numbers.Row, known: Standings
 ) -> MethodResult:
     """Return the result on one stream. known: the standings there."""
     tuning = study.planned.tuning
@@ -176,8 +176,8 @@ def _result(
         study=study,
         stream=stream,
         data=_data(study, stream),
-        learner=learner,
-        label=study.label(learner),
+        method=method,
+        label=study.label(method),
         metric=metric,
         number=numbers.with_interval(metric, row),
         mean=float(row["mean"]),
@@ -185,7 +185,7 @@ def _result(
         trials=tuning.trials if tuning else 0,
         paper=numbers.text(metric, float(row["published"])),
         note=row["published_note"],
-        standing=known.of_learner(learner),
+        standing=known.of_method(method),
     )
 
 
@@ -199,7 +199,7 @@ def _together(made: Sequence[MethodResult], standings: Standings) -> MethodResul
         mean=sum(means) / len(means) if means else math.nan,
         paper="",
         note="",
-        standing=standings.of_learner(made[0].learner),
+        standing=standings.of_method(made[0].method),
     )
 
 

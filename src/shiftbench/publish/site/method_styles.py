@@ -55,7 +55,7 @@ def style(names: tuple[str, str] | None) -> MethodStyle:
     return MethodStyle(COLOURS[colour], marker)
 
 
-def of_study(planned: schema.Study, learners: list[str]) -> dict[str, MethodStyle]:
-    """Return the style of every learner."""
+def of_study(planned: schema.Study, methods: list[str]) -> dict[str, MethodStyle]:
+    """Return the style of every method."""
     names = planned.method_styles
-    return {learner: style(names.get(learner)) for learner in learners}
+    return {method: style(names.get(method)) for method in methods}

@@ -31,12 +31,12 @@ def with_interval(metric: str, row: Row) -> str:
     return f"{text(metric, row['mean'])} {ends}".rstrip()
 
 
-def row_text(study: SiteStudy, stream: str, learner: str, metric: str) -> str:
-    """Return `with_interval` of a learner of a study; empty if it has no such row."""
-    of_learner = row(study, stream, learner, metric)
-    return "" if of_learner is None else with_interval(metric, of_learner)
+def row_text(study: SiteStudy, stream: str, method: str, metric: str) -> str:
+    """Return `with_interval` of a method of a study; empty if it has no such row."""
+    of_method = row(study, stream, method, metric)
+    return "" if of_method is None else with_interval(metric, of_method)
 
 
-def row(study: SiteStudy, stream: str, learner: str, metric: str) -> Row | None:
+def row(study: SiteStudy, stream: str, method: str, metric: str) -> Row | None:
     """Return the row of the summary, or None if there is none."""
-    return study.rows.get((stream, learner, metric))
+    return study.rows.get((stream, method, metric))

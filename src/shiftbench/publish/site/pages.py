@@ -245,7 +245,7 @@ def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path
         "study": study,
         "standings": ranked,
         "rows": rows,
-        "by_learner": study_page.by_learner(rows, ranked),
+        "by_method": study_page.by_method(rows, ranked),
         "claims": judged.to_dict("records"),
         "verdicts": dict(Counter(judged["verdict"])),
         "most_claims": study_page.MOST_CLAIMS,
@@ -262,7 +262,7 @@ def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path
         "chart": charts.chart(
             study,
             ranked.metric or study.metrics[0],
-            method_styles.of_study(study.planned, study.learners),
+            method_styles.of_study(study.planned, study.methods),
         ),
     }
 

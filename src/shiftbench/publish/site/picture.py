@@ -23,7 +23,7 @@ class Dot(NamedTuple):
     """A method: places of its mean and of the ends of its interval, in pixels."""
 
     label: str
-    learner: str
+    method: str
     style: MethodStyle
     y: float
     x: float
@@ -50,7 +50,7 @@ class Picture(NamedTuple):
 def of(column: Column) -> Picture:
     """Return the picture of a column of the board."""
     study, metric = column.study, column.metric
-    styles = method_styles.of_study(study.planned, study.learners)
+    styles = method_styles.of_study(study.planned, study.methods)
     bounds = statistics.bounds(metric)
     means = {
         name: statistics.interval(values, bounds)

@@ -29,7 +29,9 @@ class Decided(NamedTuple):
     @property
     def best(self) -> list[str | None]:
         """The method of the library that is best in each line, if it is one of the library's."""
-        return [self.study.method(one.leader) if one.leader else None for one in self.rankings]
+        return [
+            self.study.library_method(one.leader) if one.leader else None for one in self.rankings
+        ]
 
 
 def of(results: SiteResults) -> list[Decided]:
@@ -49,7 +51,7 @@ def metrics() -> dict[str, str]:
 
 
 def scores(study: SiteStudy, streams: list[str], metric: str) -> Scores:
-    """Return the mean score over streams [seed] of each learner."""
+    """Return the mean score over streams [seed] of each method."""
     return which_method.mean_over_streams([study.by_seed(name, metric) for name in streams])
 
 

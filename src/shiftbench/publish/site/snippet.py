@@ -153,8 +153,8 @@ def _other(name: str, pipeline: list[Any], candidate: StreamInStudy) -> str:
         for kind, component, settings in named_by_kind(pipeline)
     ]
     methods = candidate.plan.config.studies[candidate.name].methods
-    for learner, method in methods.items():
-        if method.method == name and method.pipeline != here:
+    for method, of_study in methods.items():
+        if of_study.method == name and of_study.pipeline != here:
             config = candidate.plan.path.as_posix()
-            return f"shiftbench show {learner} --study {candidate.name} --config {config}"
+            return f"shiftbench show {method} --study {candidate.name} --config {config}"
     return ""

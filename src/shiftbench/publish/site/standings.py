@@ -1,4 +1,4 @@
-"""Ranks of the learners of a study by its leading metric, and the differences that seeds resolve.
+"""Ranks of the methods of a study by its leading metric, and the differences that seeds resolve.
 
 Learners whose method is a bound (it is given what others are not) are shown but not ranked.
 """
@@ -21,15 +21,15 @@ from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
 
 NAMED, LEADING = 3, 4
-"""Largest numbers of tied learners, and of others that lead on some streams, that are named."""
+"""Largest numbers of tied methods, and of others that lead on some streams, that are named."""
 BEST, TIED, UNCLEAR, BEHIND = "best", "as good", "unclear", "behind"
 UNKNOWN, BOUND = "not compared", "bound"
 
 
 class Standing(NamedTuple):
-    """Standing of a learner: mean rank over streams, number of ranks, and state.
+    """Standing of a method: mean rank over streams, number of ranks, and state.
 
-    Learners with equal means on a stream share the mean of their ranks.
+    Methods with equal means on a stream share the mean of their ranks.
     state, by the paired comparisons with the best over seeds: TIED where the difference is not
     significant and more likely than not of no practical importance (`ranking.region`), UNCLEAR
     where it is not significant but may be large, BEHIND where it is significant; or BOUND.
@@ -49,7 +49,7 @@ class Standings(NamedTuple):
     """Standings in a study.
 
     metric: the leading metric, None without one; cells: the ranking on each stream, without bounds;
-    bounds: the learners that are not ranked.
+    bounds: the methods that are not ranked.
     """
 
     metric: str | None
@@ -61,17 +61,17 @@ class Standings(NamedTuple):
         cell = self.cells.get(stream)
         return self._replace(cells={stream: cell} if cell else {})
 
-    def of_learner(self, learner: str) -> Standing:
-        """Return the standing of a learner over all streams."""
-        if learner in self.bounds:
+    def of_method(self, method: str) -> Standing:
+        """Return the standing of a method over all streams."""
+        if method in self.bounds:
             return Standing(np.nan, 0, BOUND)
-        having = [cell for cell in self.cells.values() if learner in cell.scores]
+        having = [cell for cell in self.cells.values() if method in cell.scores]
         if not having:
             return Standing(np.nan, 0, UNKNOWN)
         assert self.metric is not None
-        ranks = [_ranks(cell, self.metric)[learner] for cell in having]
+        ranks = [_ranks(cell, self.metric)[method] for cell in having]
         most = max(len(cell.scores) for cell in having)
-        return Standing(float(np.mean(ranks)), most, _state(learner, having))
+        return Standing(float(np.mean(ranks)), most, _state(method, having))
 
 
 def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standings:
@@ -80,7 +80,7 @@ def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standin
     If the metric is None or not one of the study's, `ranking.leading_metric` chooses it.
     """
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
-    bounds = [name for name in study.learners if study.method(name) in bound_methods]
+    bounds = [name for name in study.methods if study.library_method(name) in bound_methods]
     metric = metric if metric in study.metrics else ranking.leading_metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
@@ -187,20 +187,20 @@ def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> 
 
 
 def _leaders(cell: StreamRanking) -> list[str]:
-    """Return the learners with the best mean on a stream: several where their scores are equal."""
+    """Return the methods with the best mean on a stream: several where their scores are equal."""
     if cell.leader is None:
         return []
     best = cell.scores[cell.leader]
     return [name for name, values in cell.scores.items() if np.array_equal(values, best, True)]
 
 
-def _state(learner: str, cells: list[StreamRanking]) -> str:
-    """Return the state of a learner on the streams that have it."""
-    if all(cell.leader == learner for cell in cells):
+def _state(method: str, cells: list[StreamRanking]) -> str:
+    """Return the state of a method on the streams that have it."""
+    if all(cell.leader == method for cell in cells):
         return BEST
-    if all(learner in _leaders(cell) for cell in cells):
+    if all(method in _leaders(cell) for cell in cells):
         return TIED
-    leads = [cell.leads[learner] for cell in cells if learner in cell.leads]
+    leads = [cell.leads[method] for cell in cells if method in cell.leads]
     if any(lead.resolved for lead in leads):
         return BEHIND
     compared = [lead for lead in leads if not np.isnan(lead.p)]

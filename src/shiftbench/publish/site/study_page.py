@@ -37,13 +37,13 @@ class ScoreCell(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """A learner on a stream."""
+    """A method on a stream. library_method: the method of the library behind it, if any."""
 
     anchor: str
     stream: str
-    learner: str
+    method: str
     label: str
-    method: str | None
+    library_method: str | None
     style: method_styles.MethodStyle
     rank: str
     state: str
@@ -64,45 +64,45 @@ class PublishedTable(NamedTuple):
 
 
 def rows(study: SiteStudy, standings: Standings, results: SiteResults) -> list[ScoreRow]:
-    """Return a row for each stream and learner, best first."""
-    styles = method_styles.of_study(study.planned, study.learners)
+    """Return a row for each stream and method, best first."""
+    styles = method_styles.of_study(study.planned, study.methods)
     table, seen = [], set()
     for stream in study.streams:
-        for learner in _ordered(study, standings, stream):
-            anchor = learner if learner not in seen else f"{learner}-on-{stream}"
-            seen.add(learner)
-            standing = standings.on_stream(stream).of_learner(learner)
-            method = study.method(learner)
+        for method in _ordered(study, standings, stream):
+            anchor = method if method not in seen else f"{method}-on-{stream}"
+            seen.add(method)
+            standing = standings.on_stream(stream).of_method(method)
+            of_library = study.library_method(method)
             table.append(
                 ScoreRow(
                     anchor=anchor,
                     stream=stream,
-                    learner=learner,
-                    label=study.label(learner),
-                    method=method if method in results.methods else None,
-                    style=styles[learner],
+                    method=method,
+                    label=study.label(method),
+                    library_method=of_library if of_library in results.methods else None,
+                    style=styles[method],
                     rank=standing.shown,
                     state=standing.state,
-                    numbers=_score_cells(study, stream, learner),
-                    verdicts=_verdicts(study, stream, learner, results),
+                    numbers=_score_cells(study, stream, method),
+                    verdicts=_verdicts(study, stream, method, results),
                     tuned=", ".join(
                         f"{key}: {json.dumps(value)}"
-                        for key, value in study.chosen(stream, learner).items()
+                        for key, value in study.chosen(stream, method).items()
                     ),
-                    status=_status(study, stream, learner),
+                    status=_status(study, stream, method),
                 )
             )
     return table
 
 
-def by_learner(rows: list[ScoreRow], standings: Standings) -> dict[str, dict[str, ScoreRow]]:
-    """Return rows by learner and stream, best mean rank first; empty for few enough scores."""
+def by_method(rows: list[ScoreRow], standings: Standings) -> dict[str, dict[str, ScoreRow]]:
+    """Return rows by method and stream, best mean rank first; empty for few enough scores."""
     if sum(len(row.numbers) for row in rows) <= MOST_SCORES:
         return {}
     found: dict[str, dict[str, ScoreRow]] = {}
     for row in rows:
-        found.setdefault(row.learner, {})[row.stream] = row
-    ranks = {name: standings.of_learner(name).rank for name in found}
+        found.setdefault(row.method, {})[row.stream] = row
+    ranks = {name: standings.of_method(name).rank for name in found}
     return {name: found[name] for name in sorted(found, key=lambda name: _last_if_nan(ranks[name]))}
 
 
@@ -156,7 +156,7 @@ def settings(study: SiteStudy) -> dict[str, str]:
     made = study.plan.composition
     return {
         study.label(name): catalogue.study_method(made, study.name, name, meanings=False)
-        for name in study.learners
+        for name in study.methods
         if name in study.planned.methods
     }
 
@@ -190,17 +190,17 @@ def tables(study: SiteStudy) -> Iterator[PublishedTable]:
 
 
 def _ordered(study: SiteStudy, standings: Standings, stream: str) -> list[str]:
-    """Return ranked learners, best first, then the others in the study's order."""
+    """Return ranked methods, best first, then the others in the study's order."""
     with_results = set(study.summary.loc[study.summary["stream"] == stream, "learner"])
     cell = standings.cells.get(stream)
     ranked = list(cell.scores) if cell else []
-    return [*ranked, *(name for name in study.learners if name in with_results - set(ranked))]
+    return [*ranked, *(name for name in study.methods if name in with_results - set(ranked))]
 
 
-def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, ScoreCell]:
+def _score_cells(study: SiteStudy, stream: str, method: str) -> dict[str, ScoreCell]:
     cells = {}
     for metric in study.metrics:
-        row = numbers.row(study, stream, learner, metric)
+        row = numbers.row(study, stream, method, metric)
         if row is not None:
             text = numbers.with_interval(metric, row)
             paper = numbers.text(metric, float(row["published"]))
@@ -210,9 +210,9 @@ def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, Score
     return cells
 
 
-def _verdicts(study: SiteStudy, stream: str, learner: str, results: SiteResults) -> dict[str, int]:
-    """Return the number of claims about a learner on the stream, by verdict."""
-    method = study.planned.method_of.get(learner)
+def _verdicts(study: SiteStudy, stream: str, method: str, results: SiteResults) -> dict[str, int]:
+    """Return the number of claims about a method on the stream, by verdict."""
+    of_library = study.planned.method_of.get(method)
     rows = results.ledger
     judged = rows[(rows["config"] == study.plan.name) & (rows["study"] == study.name)]
     judged = judged[judged["stream"] == stream]
@@ -220,15 +220,13 @@ def _verdicts(study: SiteStudy, stream: str, learner: str, results: SiteResults)
         Counter(
             row["verdict"]
             for _, row in judged.iterrows()
-            if method in results.claims[row["claim"]].holds.methods
+            if of_library in results.claims[row["claim"]].holds.methods
         )
     )
 
 
-def _status(study: SiteStudy, stream: str, learner: str) -> str:
-    return next(
-        row["status"] for place, row in study.rows.items() if place[:2] == (stream, learner)
-    )
+def _status(study: SiteStudy, stream: str, method: str) -> str:
+    return next(row["status"] for place, row in study.rows.items() if place[:2] == (stream, method))
 
 
 def _varied(study: SiteStudy) -> str:
@@ -274,7 +272,7 @@ def _changed(study: SiteStudy) -> str:
     planned: Planned = study.planned
     pairs = {
         "streams": (study.streams, planned.streams),
-        "methods": (study.learners, list(planned.methods)),
+        "methods": (study.methods, list(planned.methods)),
         "metrics": (study.summary["metric"].tolist(), planned.metrics),
     }
     changed = [name for name, (had, has) in pairs.items() if set(had) != set(has)]

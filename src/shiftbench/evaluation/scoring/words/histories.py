@@ -85,11 +85,11 @@ def content_note(stream: xr.DataTree) -> str:
 
 
 def deciding(study: StudyResults, stream: str, artefact: str) -> str:
-    """Return the first learner that decides when words change. Raises UserError without one."""
-    for learner in study.learners:
-        run = study.run(stream, learner)
+    """Return the first method that decides when words change. Raises UserError without one."""
+    for method in study.methods:
+        run = study.run(stream, method)
         if run.sizes["seed"] and run_infos.has_lineage(run) and "info_mean" in run:
-            return learner
+            return method
     raise study.lacking(
         artefact,
         "a learner that decides when words change, with at least one run that did not fail",
@@ -128,20 +128,20 @@ def neighbours(history: WordHistory, word: int, period: int, number: int) -> lis
 
 
 def describe(
-    study: StudyResults, names: Sequence[str], learner: str | None, seed: int, number: int = 8
+    study: StudyResults, names: Sequence[str], method: str | None, seed: int, number: int = 8
 ) -> str:
     """Return the segments of words with their neighbours, as text for people.
 
-    names: the words; learner: by default the first that decides when words change; number: of
-    neighbours of a segment. Raises UserError for an unknown learner, seed or word.
+    names: the words; method: by default the first that decides when words change; number: of
+    neighbours of a segment. Raises UserError for an unknown method, seed or word.
     """
     stream = next(iter(study.streams))
-    learner = learner or deciding(study, stream, "words")
-    refuse_unknown("learner", learner, study.learners)
-    run = study.run(stream, learner)
+    method = method or deciding(study, stream, "words")
+    refuse_unknown("method", method, study.methods)
+    run = study.run(stream, method)
     refuse_unknown("seed", seed, run["seed"].values.tolist())
     of_seed = history(run, study.streams[stream], run["seed"].values.tolist().index(seed))
-    lines = [f"{study.name}, {stream}, {learner}, seed {seed}"]
+    lines = [f"{study.name}, {stream}, {method}, seed {seed}"]
     for name in names:
         refuse_unknown("word", name, of_seed.words.tolist())
         word = int(np.flatnonzero(of_seed.words == name)[0])

@@ -94,8 +94,8 @@ async function chart(place) {
   const { names, seeds, rows, spec, units } = JSON.parse(document.getElementById("chart-data").textContent);
   const form = document.querySelector(".chooser");
   const told = document.getElementById("chart-shows");
-  const scores = rows.flatMap(([stream, learner, metric, numbers]) => numbers.map((score, place) => ({
-    stream: names.stream[stream], learner: names.learner[learner], metric: names.metric[metric], seed: seeds[place], score,
+  const scores = rows.flatMap(([stream, method, metric, numbers]) => numbers.map((score, place) => ({
+    stream: names.stream[stream], method: names.method[method], metric: names.metric[metric], seed: seeds[place], score,
   }))).filter((one) => one.score !== null);
   spec.datasets = { scores };
   const { view } = await vegaEmbed(place, spec, { renderer: "svg", actions: false });
@@ -103,18 +103,18 @@ async function chart(place) {
   const draw = () => {
     const chosen = new FormData(form);
     const [metric, stream] = [chosen.get("metric"), chosen.get("stream")];
-    const [seed, learners] = [Number(chosen.get("seed")), chosen.getAll("learner")];
+    const [seed, methods] = [Number(chosen.get("seed")), chosen.getAll("method")];
     const any = scores.some((one) => one.metric === metric && one.stream === stream
-      && (seed < 0 || one.seed === seed) && learners.includes(one.learner));
+      && (seed < 0 || one.seed === seed) && methods.includes(one.method));
     place.hidden = !any;
     told.textContent = any ? `${metric}${units[metric] ? ` (${units[metric]})` : ""} on ${stream}` : "No score fits this choice.";
     if (!any) return undefined;
     return view.signal("metric", metric).signal("stream", stream).signal("seed", seed)
-      .signal("learners", learners).runAsync();
+      .signal("methods", methods).runAsync();
   };
   form.addEventListener("change", draw);
   form.querySelectorAll("[data-all]").forEach((button) => button.addEventListener("click", () => {
-    form.querySelectorAll("[name=learner]").forEach((box) => { box.checked = Boolean(button.dataset.all); });
+    form.querySelectorAll("[name=method]").forEach((box) => { box.checked = Boolean(button.dataset.all); });
     draw();
   }));
   // A browser may have kept what was chosen before.
