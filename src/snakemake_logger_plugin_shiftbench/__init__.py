@@ -12,6 +12,7 @@ rules log once the jobs are known.
 import json
 import logging
 import os
+import re
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ IS_LOCKED = (
     "Nothing was started: another run makes these files, that of the process named above. Wait"
     " until it ends, or stop it with Ctrl-C where it runs; then give the same command again"
 )
+OF_RULES = 'WorkflowError in file "'
 STOPPING = "Terminating processes on user request"
 SHARE_OF_LINES = 0.1
 """Share of the jobs after which a line is printed without a terminal."""
@@ -117,6 +119,8 @@ class LogHandler(LogHandlerBase):
             self._stopping |= text.startswith(STOPPING)
             if text.startswith(LOCKED):
                 text = IS_LOCKED
+            elif text.startswith(OF_RULES):
+                text = _without_places(text)
             if text not in ("", "None") and not text.startswith(NOISE):
                 self._screen.say(text)
 
@@ -260,6 +264,13 @@ class _OutputOfJobs:
             os.dup2(before, number)
             os.close(before)
         self._reader.join(timeout=5.0)  # a process that a job left behind may hold the pipe
+
+
+def _without_places(text: str) -> str:
+    """Return what an error of the rules says, without its places in their files."""
+    lines = text.splitlines()[1:]
+    told = [line for line in lines if not re.match(r'  File ".*", line \d+, in ', line)]
+    return "\n".join(told) or text
 
 
 def _left(progress: Any) -> str:

@@ -84,8 +84,9 @@ def write(
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: exists and is not a site; name another folder with --to")
     collected = collect.collect(results, configs)
-    with scratch.beside(site) as folder:
+    with scratch.beside(site) as folder, charts.library() as library:
         _fill(folder / "site", collected, others, documentation)
+        (folder / "site" / "assets" / "vega.js").write_text(library(), encoding="utf-8")
         if site.exists():
             site.rename(folder / "old")
         os.replace(folder / "site", site)
@@ -96,7 +97,6 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
-    library = charts.start_library()
     decided = situations.of(results)
     metrics = situations.metrics()
     ranked = {
@@ -137,7 +137,6 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     for name, streams in common["datasets"].items():
         write("dataset.html", f"datasets/{name}.html", **dataset_page.of(name), streams=streams)
     search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
-    (site / "assets" / "vega.js").write_text(library(), encoding="utf-8")
 
 
 class _Writer:
