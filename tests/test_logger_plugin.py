@@ -193,3 +193,11 @@ def test_an_error_of_the_rules_is_told_without_its_places(made, capfd) -> None:
     handler.close()
     told = "results/a: No space left on device; make room there and start again\n"
     assert capfd.readouterr().err == told
+
+
+def test_one_job_is_one(made, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(Progress, "total", 1)
+    handler = made()
+    log(handler, "", **{plugin.PROGRESS: Progress()})
+    handler.close()
+    assert capfd.readouterr().err == "1 job to do, about 20 min left\n"

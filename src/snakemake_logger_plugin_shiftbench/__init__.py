@@ -33,8 +33,8 @@ PROGRESS = "shiftbench_progress"
 NOTHING_TO_DO = "Nothing to be done"
 LOCKED = "LockException"
 IS_LOCKED = (
-    "Nothing was started: another run makes these files, that of the process named above. Wait"
-    " until it ends, or stop it with Ctrl-C where it runs; then give the same command again"
+    "Nothing was started: another run makes these files. Wait until it ends, or stop it with"
+    " Ctrl-C where it runs; then give the same command again"
 )
 OF_RULES = 'WorkflowError in file "'
 STOPPING = "Terminating processes on user request"
@@ -194,7 +194,8 @@ class _Screen:
     def open(self, progress: Any) -> None:
         """Start the progress line, or print the number of jobs without a terminal."""
         if not self.is_interactive:
-            self.say(f"{progress.total:,} jobs to do, {_left(progress)}")
+            jobs = "job" if progress.total == 1 else "jobs"
+            self.say(f"{progress.total:,} {jobs} to do, {_left(progress)}")
             return
         self._progress = progress
         self._output = _OutputOfJobs(self.say)

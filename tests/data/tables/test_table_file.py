@@ -91,7 +91,9 @@ def test_classes_are_sorted_words_or_sorted_numbers(tmp_path: Path) -> None:
 
 def test_one_number_in_two_forms_is_not_two_classes(tmp_path: Path) -> None:
     rows = [("x", "y"), (1, "1"), (1, "2"), (1, "1.0")]
-    with pytest.raises(UserError, match="the classes '1' and '1.0' are the same number; write it"):
+    with pytest.raises(
+        UserError, match=r"the classes '1' and '1\.0' are the same number; write it"
+    ):
         build(tmp_path, rows, kind="classes")
 
 

@@ -23,5 +23,7 @@ from shiftbench.publish.site import advice
 def test_what_no_test_can_resolve_is_not_called_not_significant(best, own, told) -> None:
     found = ranking.rank("s", {"best": np.array(best), "own": np.array(own)}, "acc")
     entry = SimpleNamespace(situation="Here", study="a/b", metric="acc")
-    decided = SimpleNamespace(entry=entry, study=SimpleNamespace(label=lambda name: name[0].upper()))
+    decided = SimpleNamespace(
+        entry=entry, study=SimpleNamespace(label=lambda name: name[0].upper())
+    )
     assert f"Here: {told}" in advice._sentence(decided, found, ["own"])
