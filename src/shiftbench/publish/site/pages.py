@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
@@ -16,7 +16,6 @@ from shiftbench.config import bibliography
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
     advice,
     attachments,
@@ -24,7 +23,6 @@ from shiftbench.publish.site import (
     charts,
     collect,
     dataset_page,
-    leaderboard,
     matrix,
     method_page,
     method_styles,
@@ -43,6 +41,9 @@ from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
 from shiftbench.publish.site.verdict_counts import PaperCounts
+
+if TYPE_CHECKING:
+    from shiftbench.publish.leaderboard_entries import Entry
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("site.css", "site.js")
@@ -121,6 +122,8 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     if decided:
         write("which-method.html", "which-method.html", head=situations.HEAD)
     if others:
+        from shiftbench.publish.site import leaderboard  # what checks crates imports for seconds
+
         boards, unplaced = leaderboard.boards(results, ranked, others)
         write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     figures = _write_configs(write, results, ranked, common["cells"])
