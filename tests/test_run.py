@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,17 @@ def test_options_behind_the_dashes_are_those_of_snakemake(snakemake, capsys) -> 
     assert command[command.index("--snakefile") + 1] == str(checkout.SNAKEFILE)
     assert command[command.index("--configfile") + 1] == "mine.yaml"
     assert capsys.readouterr().out.startswith("mine.yaml: 1 study; results go to results/mine\n")
+
+
+def test_code_of_a_method_finds_its_input_at_its_end(snakemake) -> None:
+    code = (
+        "import os, sys; from shiftbench.cli import main;"
+        " from shiftbench.runtime import forkserver_client as started;"
+        " started.run = lambda command: 10 + len(os.read(0, 1));"
+        " sys.exit(main.main(['run', 'mine.yaml']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=b"typed", check=False)
+    assert done.returncode == 10
 
 
 def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -49,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"Note: {note}", flush=True)
     planned = jobs.of_config(config, results, options.config.stem)
     SNAKEMAKE.mkdir(exist_ok=True)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # code of a method that reads it would wait
     # There, for a run that is killed leaves the folder behind.
     with tempfile.TemporaryDirectory(prefix="shiftbench-", dir=SNAKEMAKE) as folder:
         report = Path(folder, "report.json")
