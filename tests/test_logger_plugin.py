@@ -179,3 +179,25 @@ def test_a_job_that_was_stopped_did_not_fail(made, tmp_path, capfd) -> None:
 )
 def test_time_is_told_in_units_that_suit_it(seconds, words) -> None:
     assert plugin._left(SimpleNamespace(seconds_left=lambda: seconds)) == words
+
+
+def test_an_error_of_the_rules_is_told_without_its_places(made, capfd) -> None:
+    handler = made()
+    text = (
+        'WorkflowError in file "/a/rules/common.smk", line 156:\n'
+        "results/a: No space left on device; make room there and start again\n"
+        '  File "/a/rules/common.smk", line 126, in __onstart\n'
+        '  File "/a/rules/common.smk", line 156, in files_can_be_written'
+    )
+    log(handler, text, logging.ERROR)
+    handler.close()
+    told = "results/a: No space left on device; make room there and start again\n"
+    assert capfd.readouterr().err == told
+
+
+def test_one_job_is_one(made, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(Progress, "total", 1)
+    handler = made()
+    log(handler, "", **{plugin.PROGRESS: Progress()})
+    handler.close()
+    assert capfd.readouterr().err == "1 job to do, about 20 min left\n"

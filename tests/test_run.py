@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from shiftbench.cli import main, run
 from shiftbench.core import checkout
+from shiftbench.publish.site import unchanged
 from shiftbench.runtime import forkserver_client
 
 CONFIG = """\
@@ -64,6 +67,17 @@ def test_options_behind_the_dashes_are_those_of_snakemake(snakemake, capsys) -> 
     assert capsys.readouterr().out.startswith("mine.yaml: 1 study; results go to results/mine\n")
 
 
+def test_code_of_a_method_finds_its_input_at_its_end(snakemake) -> None:
+    code = (
+        "import os, sys; from shiftbench.cli import main;"
+        " from shiftbench.runtime import forkserver_client as started;"
+        " started.run = lambda command: 10 + len(os.read(0, 1));"
+        " sys.exit(main.main(['run', 'mine.yaml']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=b"typed", check=False)
+    assert done.returncode == 10
+
+
 def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:
     Path("mine.yaml").write_text(CONFIG.replace("toy-step", "toy-stepp"))
     assert main.main(["run", "mine.yaml"]) == 2
@@ -80,6 +94,35 @@ def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys
     assert told[-2] == "Results: results/mine/site/index.html"
     assert told[-1] == "Took 0 s; the whole log is in .snakemake/log"
     assert not any("failed" in line for line in told)
+
+
+def test_pages_are_made_again_only_where_something_changed(snakemake, monkeypatch, capsys) -> None:
+    study, page = Path("results/mine/studies/toy"), Path("results/mine/site/index.html")
+    study.mkdir(parents=True)
+    (study / "summary.csv").touch()
+
+    def write(config: Path, results: Path) -> None:
+        page.parent.mkdir(exist_ok=True)
+        page.write_text("a page")
+
+    def made() -> bool:
+        assert main.main(["run", "mine.yaml"]) == 0
+        told = capsys.readouterr().out
+        assert f"Results: {page}\n" in told
+        return "Making the results pages" in told
+
+    monkeypatch.setattr(run, "_write_pages", write)
+    assert made() and not made()
+    for change in (
+        lambda: (study / "notes.txt").write_text("new"),
+        lambda: Path("mine.yaml").write_text(f"# a comment\n{CONFIG}"),
+        page.unlink,
+        lambda: page.write_text("by hand"),
+        lambda: page.with_name("another.html").touch(),
+        lambda: page.with_name(unchanged.RECORD).write_text("{"),
+    ):
+        change()
+        assert made() and not made(), "each change once"
 
 
 def test_what_failed_is_listed_and_there_are_no_pages_of_nothing(snakemake, capsys) -> None:

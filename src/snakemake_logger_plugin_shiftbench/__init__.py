@@ -12,6 +12,7 @@ rules log once the jobs are known.
 import json
 import logging
 import os
+import re
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -32,9 +33,10 @@ PROGRESS = "shiftbench_progress"
 NOTHING_TO_DO = "Nothing to be done"
 LOCKED = "LockException"
 IS_LOCKED = (
-    "Nothing was started: another run makes these files, that of the process named above. Wait"
-    " until it ends, or stop it with Ctrl-C where it runs; then give the same command again"
+    "Nothing was started: another run makes these files. Wait until it ends, or stop it with"
+    " Ctrl-C where it runs; then give the same command again"
 )
+OF_RULES = 'WorkflowError in file "'
 STOPPING = "Terminating processes on user request"
 SHARE_OF_LINES = 0.1
 """Share of the jobs after which a line is printed without a terminal."""
@@ -117,6 +119,8 @@ class LogHandler(LogHandlerBase):
             self._stopping |= text.startswith(STOPPING)
             if text.startswith(LOCKED):
                 text = IS_LOCKED
+            elif text.startswith(OF_RULES):
+                text = _without_places(text)
             if text not in ("", "None") and not text.startswith(NOISE):
                 self._screen.say(text)
 
@@ -190,7 +194,8 @@ class _Screen:
     def open(self, progress: Any) -> None:
         """Start the progress line, or print the number of jobs without a terminal."""
         if not self.is_interactive:
-            self.say(f"{progress.total:,} jobs to do, {_left(progress)}")
+            jobs = "job" if progress.total == 1 else "jobs"
+            self.say(f"{progress.total:,} {jobs} to do, {_left(progress)}")
             return
         self._progress = progress
         self._output = _OutputOfJobs(self.say)
@@ -260,6 +265,13 @@ class _OutputOfJobs:
             os.dup2(before, number)
             os.close(before)
         self._reader.join(timeout=5.0)  # a process that a job left behind may hold the pipe
+
+
+def _without_places(text: str) -> str:
+    """Return what an error of the rules says, without its places in their files."""
+    lines = text.splitlines()[1:]
+    told = [line for line in lines if not re.match(r'  File ".*", line \d+, in ', line)]
+    return "\n".join(told) or text
 
 
 def _left(progress: Any) -> str:

@@ -287,6 +287,18 @@ def test_full_disk_under_the_log_or_the_output(plan, capsys) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_full_disk_under_a_new_project_is_named_and_leaves_nothing(
+    tmp_path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("pathlib.Path.write_text", _half_written)
+    assert main.main(["quickstart", str(tmp_path / "mine")]) == 2
+    told = capsys.readouterr().err
+    assert told == (
+        f"a file in {tmp_path / 'mine'}: No space left on device; make room there and start again\n"
+    )
+    assert not list((tmp_path / "mine").iterdir())
+
+
 def test_missing_store_is_one_message(plan, capsys) -> None:
     assert _run() == 2
     assert "steps.zarr.zip" in capsys.readouterr().err

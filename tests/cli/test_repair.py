@@ -342,8 +342,8 @@ def test_a_file_that_is_damaged_while_the_workflow_runs_is_named(workflow, capsy
     options = argparse.Namespace(snakemake=[], deep=False)
     assert repair.run(workflow.planned, RESULTS, options, start) == 1
     told = capsys.readouterr().out
-    assert "1 file was changed or damaged" in told
-    assert "start again" in told
+    assert "1 file was changed or damaged since the workflow made it; start again to" in told
+    assert "to compute it again: " in told
     assert "studies/toy/scores.csv" in told
 
 

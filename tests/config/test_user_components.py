@@ -170,6 +170,9 @@ def test_a_part_that_raises_at_import_is_named_with_its_line(folder) -> None:
         ('"value": "gaussian"', '"value": "gausian"', "'gausian' is none of categorical, gaussian"),
         ("model=False", "model=ZERO", "NameError: name 'ZERO' is not defined; declarations are"),
         ("takes=", "take=", r"TypeError: .* unexpected keyword argument 'take'"),
+        ("@dataclass(frozen=True)\n", "", r"Settings must be a class below @dataclass\(frozen"),
+        ("def build", "Settings = 0\n\n\ndef build", "Settings must be a class below @dataclass"),
+        ("FACTS = Facts(", "FACTS = dict(", r"FACTS must be Facts\(...\)"),
         ("sd: float = 1.0", "sd: np.ndarray = 1.0", "NameError: name 'np' is not defined"),
     ],
 )

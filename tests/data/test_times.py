@@ -56,6 +56,25 @@ def test_their_order_is_checked_and_errors_quote_the_file() -> None:
     assert labels(["20200201", "20200201"], repeats=True) == ["2020-02-01", "2020-02-01"]
 
 
+@pytest.mark.parametrize(
+    "cells", [["9007199254740992", "9007199254740993"], [2**53, 2**53 + 1], ["-7", str(10**18 + 1)]]
+)
+def test_large_whole_numbers_keep_their_digits(cells) -> None:
+    assert labels(cells) == [int(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("cell", [str(10**25), "1e20", 1e20, "9007199254740993.0", 2**63])
+def test_whole_numbers_that_would_lose_digits_are_refused(cell) -> None:
+    with pytest.raises(UserError, match=r"cell 1: .* is too large a time; count it from"):
+        labels(["0", cell])
+
+
+@pytest.mark.parametrize(("wrong", "shown"), [("", "''"), ("x", "'x'"), (None, "'None'")])
+def test_the_cell_without_a_number_is_named_not_the_first_cell(wrong, shown) -> None:
+    with pytest.raises(UserError, match=f"cell 2: {shown} is not a number, as most times"):
+        labels(["0", "1", wrong, "3"])
+
+
 def test_missing_days_between_them_are_noted() -> None:
     cells = ["20200101", "20200102", "20200104", "20200105"]
     found = times.labels(cells, str, str)

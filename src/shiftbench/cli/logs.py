@@ -7,6 +7,7 @@ import faulthandler
 import io
 import logging
 import os
+import stat
 import sys
 import traceback
 from contextlib import suppress
@@ -73,9 +74,23 @@ def report_file_error(error: OSError, options: argparse.Namespace) -> None:
     output = output[0] if isinstance(output, list) else output
     if os.environ.get("SHIFTBENCH_DEBUG"):
         print(traceback.format_exc(), file=sys.stderr)
-    report(file_errors.message(error, output or "standard output"))
-    if not (error.filename or output):
+    if error.filename or output:
+        report(file_errors.message(error, output))
+    elif _output_is_full():
+        report(file_errors.message(error, "standard output"))
         drop_output()
+    else:
+        place = vars(options).get("to") or vars(options).get("folder") or Path.cwd()
+        report(file_errors.message(error, f"a file in {place}"))
+
+
+def _output_is_full() -> bool:
+    """Return whether standard output is a file on a full disk, or the device /dev/full."""
+    try:
+        mode = os.fstat(1).st_mode
+        return stat.S_ISCHR(mode) or (stat.S_ISREG(mode) and not os.fstatvfs(1).f_bavail)
+    except OSError:  # it is closed
+        return True
 
 
 def drop_output() -> None:

@@ -15,7 +15,7 @@ import shlex
 from pathlib import Path
 
 from shiftbench.config import result_paths
-from shiftbench.core import checkout
+from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
 
 DAYS = 400
@@ -61,9 +61,13 @@ def write(folder: Path) -> list[Path]:
     for path in texts:
         if path.exists():
             raise UserError(f"{path} exists and is left as it is; name another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
+    try:
+        for path, text in texts.items():
+            atomic_files.write(path, text)
+    except OSError:  # or else the next call would find one of them
+        for path in texts:
+            path.unlink(missing_ok=True)
+        raise
     return list(texts)
 
 

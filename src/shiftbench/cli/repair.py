@@ -38,7 +38,7 @@ def run(
             flush=True,
         )
     if lost.all:
-        print(lost.words("they are computed again"), flush=True)
+        print(lost.words("this run computes {it} again"), flush=True)
         words = ["--force", *_without_targets(options.snakemake)]
         first = iter(_one_of_each(planned, set(lost.all)))
         while targets := list(islice(first, MOST)):
@@ -50,7 +50,7 @@ def run(
         return status
     left = lost_files.settle(planned, results)
     if left.damaged:
-        print(left.words("start again to compute them again"), flush=True)
+        print(left.words("start again to compute {it} again"), flush=True)
         return status or 1
     return status
 

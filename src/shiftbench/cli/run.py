@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import shutil
 import signal
 import sys
@@ -51,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"Note: {note}", flush=True)
     planned = jobs.of_config(config, results, options.config.stem)
     SNAKEMAKE.mkdir(exist_ok=True)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # code of a method that reads it would wait
     # There, for a run that is killed leaves the folder behind.
     with tempfile.TemporaryDirectory(prefix="shiftbench-", dir=SNAKEMAKE) as folder:
         report = Path(folder, "report.json")
@@ -105,10 +107,21 @@ def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:
         print("Remove the cause and give the same command again; finished jobs do not run again.")
     results = result_paths.of_config(config.stem)
     if result_paths.finished(results):
-        print("Making the results pages", flush=True)
-        _write_pages(config, results)
+        _bring_up_to_date(config, results)
         print(f"Results: {results / SITE / 'index.html'}")
     print(f"Took {_span(time.monotonic() - begun)}; the whole log is in {LOGS}", flush=True)
+
+
+def _bring_up_to_date(config: Path, results: Path) -> None:
+    """Make the pages, unless they are still those of these results."""
+    from shiftbench.publish.site import unchanged
+
+    state = unchanged.made_from(results)
+    if unchanged.holds(results / SITE, state):
+        return
+    print("Making the results pages", flush=True)
+    _write_pages(config, results)
+    unchanged.record(results / SITE, state)
 
 
 def _write_pages(config: Path, results: Path) -> None:

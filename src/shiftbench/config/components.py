@@ -305,11 +305,17 @@ def _tree(kind: str, name: str) -> ast.Module:
 @functools.cache
 def _alone(kind: str, name: str) -> dict[str, Any]:
     """Execute the names in ALONE without the rest of the component, and return their values."""
-    found = standalone.read(_tree(kind, name), path(kind, name), ALONE)
+    file = path(kind, name)
+    found = {"FACTS": Facts()} | standalone.read(_tree(kind, name), file, ALONE)
+    if not isinstance(found["FACTS"], Facts):
+        raise UserError(f"{file}: FACTS must be Facts(...)")
     if "Settings" in found:
+        one = found["Settings"]
+        if not (isinstance(one, type) and dataclasses.is_dataclass(one)):
+            raise UserError(f"{file}: Settings must be a class below @dataclass(frozen=True)")
         config = ConfigDict(extra="forbid", allow_inf_nan=False)
         found["Settings"].__pydantic_config__ = config
-    return {"FACTS": Facts()} | found
+    return found
 
 
 def _text(statement: ast.stmt) -> str:

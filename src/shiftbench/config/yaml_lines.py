@@ -103,8 +103,17 @@ REMEDIES = {
 """Remedies for the most common errors of the YAML parser, by its message."""
 
 
+_read: set[Path] = set()
+
+
+def paths_read() -> list[Path]:
+    """Return the files that this process has read so far."""
+    return sorted(_read)
+
+
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
+    _read.add(path.absolute())
     if path.exists() and not path.is_file():
         kind = "a folder" if path.is_dir() else "not a regular file"
         raise UserError(f"{path}: this is {kind}; name a YAML file")

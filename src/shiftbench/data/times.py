@@ -17,6 +17,10 @@ from shiftbench.data.csv_files import is_number
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 EIGHT_DIGITS = re.compile(r"([12]\d{3})(\d\d)(\d\d)", re.ASCII)
 """A date without dashes, of the years 1000 to 2999."""
+EXACT = 2**53
+"""Whole numbers below have an exact float."""
+LARGEST = 2**63
+"""Whole numbers below fit into int64."""
 Place = Callable[[int], str]
 """Returns the position of the cell of a row in its file, for messages."""
 
@@ -40,9 +44,9 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
         result = np.array(dates)
         order = result.astype("datetime64[s]")
     elif all(map(is_number, cells)):
-        order = np.array([float(cell) for cell in cells])
-        result = order.astype(int) if (order == order.round()).all() else order
+        result = order = _of_numbers(cells, place)
     else:
+        _refuse_a_few_without_number(cells, place)
         order = np.array([_date(str(cell), place, row) for row, cell in enumerate(cells)])
         result = np.array([str(cell) for cell in cells])
     wrong = order[1:] < order[:-1] if repeats else order[1:] <= order[:-1]
@@ -70,6 +74,45 @@ def _of_eight_digits(cells: Sequence[Any]) -> list[str]:
     except ValueError:  # such as the thirteenth month
         return []
     return dates if len(dates) == len(cells) else []
+
+
+def _of_numbers(cells: Sequence[Any], place: Place) -> np.ndarray:
+    """Return numbers, as int if all are whole. UserError for whole ones that lose digits."""
+    numbers = np.array([float(cell) for cell in cells])
+    if not (numbers == numbers.round()).all():
+        return numbers
+    if (np.abs(numbers) < EXACT).all():
+        return numbers.astype(int)
+    whole = [_whole(cell) for cell in cells]
+    for row, number in enumerate(whole):
+        if number is None or not abs(number) < LARGEST:
+            raise UserError(
+                f"{place(row)}: {cells[row]!r:.80} is too large a time; count it from a later"
+                " start or in larger units"
+            )
+    return np.array(whole, np.int64)
+
+
+def _whole(cell: Any) -> int | None:
+    """Return a whole number with all digits; None if a large one is written as 1e20 or 1.0."""
+    number = float(cell)
+    if abs(number) < EXACT:
+        return int(number)
+    try:
+        return None if isinstance(cell, float) else int(cell)
+    except ValueError:
+        return None
+
+
+def _refuse_a_few_without_number(cells: Sequence[Any], place: Place) -> None:
+    """Raise UserError for the first cell without a number, if most others have one."""
+    without = [row for row, cell in enumerate(cells) if not is_number(cell)]
+    dates = sum(is_date(str(cell)) for cell in cells)
+    if len(without) < len(cells) / 2 and dates < len(cells) / 2:
+        raise UserError(
+            f"{place(without[0])}: {str(cells[without[0]])!r:.80} is not a number, as most times"
+            " in this file are; correct it"
+        )
 
 
 def _date(text: str, place: Place, row: int) -> np.datetime64:

@@ -44,7 +44,10 @@ class Lost(NamedTuple):
         return [*self.damaged, *self.removed]
 
     def words(self, then: str) -> str:
-        """Return a message about these files. then: the phrase that says what happens to them."""
+        """Return a message about these files.
+
+        then: the phrase that says what happens to them, with {it} for one file or several.
+        """
         kinds = ((self.damaged, "changed or damaged"), (self.removed, "removed"))
         counts = " and ".join(
             f"{len(paths):,} {'file was' if len(paths) == 1 else 'files were'} {what}"
@@ -53,7 +56,8 @@ class Lost(NamedTuple):
         )
         names = ", ".join(self.all[:SHOWN])
         more = f" and {len(self.all) - SHOWN:,} more" if len(self.all) > SHOWN else ""
-        return f"{counts} since the workflow made them; {then}: {names}{more}"
+        it = "it" if len(self.all) == 1 else "them"
+        return f"{counts} since the workflow made {it}; {then.format(it=it)}: {names}{more}"
 
 
 def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:

@@ -171,7 +171,7 @@ def _studies(plan: Plan) -> Iterator[str]:
 
 def _worth_a_look(plan: Plan) -> Iterator[str]:
     if plan.lost.all:
-        yield plan.lost.words("they would be computed again")
+        yield plan.lost.words("`run` computes {it} again")
     for study, those in plan.studies().items():
         if over := [one for one in those if one.over_limit]:
             methods = ", ".join(dict.fromkeys(one.job.method or "warm-ups" for one in over))

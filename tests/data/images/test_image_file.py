@@ -102,6 +102,31 @@ def test_the_same_images_make_the_same_tasks_as_in_our_own_streams(
     same_tasks(image_file, store, reader, expected)
 
 
+def test_names_in_an_array_are_ordered_as_those_of_folders(tmp_path):
+    count = 40
+    pixels = np.arange(count * 4, dtype=np.uint8).reshape(count, 2, 2)
+    label = np.tile(["cat 2", "cat 10"], count // 2)
+    tasks = np.repeat(["10", "2"], count // 2)
+    path = saved(tmp_path / "named.npz", images=pixels, labels=label, tasks=tasks)
+    store = build(path, protocol="tasks")
+    assert store["task_name"].values.tolist() == ["2", "10"]
+    assert store["class"].values.tolist() == ["cat 2", "cat 10"]
+
+
+def test_copies_of_an_image_are_in_one_part_of_the_split(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (60, 2, 2), np.uint8)
+    label = np.arange(60) % 2
+    path = saved(
+        tmp_path / "twice.npz", images=np.tile(images, (3, 1, 1)), labels=np.tile(label, 3)
+    )
+    store = build(path, validation=30)
+    parts = {}
+    for image, part in zip(store["images"].values, store["split"].values, strict=True):
+        parts.setdefault(image.tobytes(), set()).add(int(part))
+    assert len(parts) == 60 and all(len(of) == 1 for of in parts.values())
+    assert set.union(*parts.values()) == {0, 1, 2}
+
+
 def test_the_same_images_under_the_same_maps(digits):
     settings = {"realisations": 2, "tasks": 4, "tasks_per_segment": 2, "train_per_task": 40}
     mine = transformed_image_file.Settings(path=str(digits), warm_up_size=100, **settings)

@@ -12,6 +12,7 @@ import xarray as xr
 
 from shiftbench.config import components
 from shiftbench.core import log_odds
+from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Gaussian
 from shiftbench.data.tables import electricity
 from shiftbench.data.tables.electricity import LEFT_OUT, NUMBERS, Settings
@@ -57,6 +58,12 @@ def test_the_target_is_the_share_of_the_day_before_that_was_cheaper(table) -> No
 
 def test_the_first_rows_alone(table) -> None:
     assert electricity.build(Settings(rows=7), table[0]).sizes["task"] == 7
+
+
+def test_more_rows_than_there_are_is_an_error(table) -> None:
+    assert electricity.build(Settings(rows=30), table[0]).sizes["task"] == 30
+    with pytest.raises(UserError, match="rows is 31, but elec2 has 30 after those"):
+        electricity.build(Settings(rows=31), table[0])
 
 
 def test_log_odds_of_shares_and_back() -> None:

@@ -89,6 +89,14 @@ def test_classes_are_sorted_words_or_sorted_numbers(tmp_path: Path) -> None:
     assert build(tmp_path, rows, kind="classes")["class"].values.tolist() == ["9", "10", "100"]
 
 
+def test_one_number_in_two_forms_is_not_two_classes(tmp_path: Path) -> None:
+    rows = [("x", "y"), (1, "1"), (1, "2"), (1, "1.0")]
+    with pytest.raises(
+        UserError, match=r"the classes '1' and '1\.0' are the same number; write it"
+    ):
+        build(tmp_path, rows, kind="classes")
+
+
 def test_all_columns_without_another_role_are_features(tmp_path: Path) -> None:
     rows = [line[1:4] + line[5:] for line in ROWS]
     store = build(tmp_path, rows, columns=(), shift_column="new")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from shiftbench.publish.site import charts
@@ -9,4 +11,4 @@ from shiftbench.publish.site import charts
 
 def without_bundle(patch: pytest.MonkeyPatch) -> None:
     """Omit the charts' library, because bundling takes seconds; test_browser includes it."""
-    patch.setattr(charts, "start_library", lambda: lambda: "window.vegaEmbed = null;")
+    patch.setattr(charts, "library", lambda: nullcontext(lambda: "window.vegaEmbed = null;"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,17 @@ class Pictures(NamedTuple):
     test: np.ndarray | None
     classes: list[str]
     tasks: list[str]
+
+
+def numbered(names: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the different names, 2 before 10, and the number of each of `names`."""
+    ordered = sorted(sorted(set(names)), key=_by_numbers)
+    number = {name: position for position, name in enumerate(ordered)}
+    return ordered, np.array([number[name] for name in names], np.int64)
+
+
+def _by_numbers(name: str) -> list[str | int]:
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def resized(picture: Image.Image, size: int, grey: bool = False) -> np.ndarray:

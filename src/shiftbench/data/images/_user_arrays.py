@@ -12,7 +12,7 @@ from numpy.lib.npyio import NpzFile
 from PIL import Image
 
 from shiftbench.core.errors import UserError
-from shiftbench.data.images._pictures import Pictures, resized
+from shiftbench.data.images._pictures import Pictures, numbered, resized
 
 ARRAYS = (
     (("images", "labels", "tasks"),),
@@ -51,14 +51,22 @@ def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
             f"{path}: images for training have the shape {shapes[0]}, for test {shapes[1]}."
         )
     pixels, labels, *tasks = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    classes, label = np.unique(labels, return_inverse=True)
-    names, task = np.unique(tasks[0] if by_task else [""] * len(label), return_inverse=True)
+    classes, label = _numbered(labels)
+    names, task = _numbered(tasks[0]) if by_task else ([""], np.zeros(len(label), np.int64))
     sizes = [len(images) for images, *_ in parts]
     test = np.repeat([False, True], sizes) if len(parts) > 1 else None
     if size or (grey and pixels.shape[3] > 1):
         grey = grey or pixels.shape[3] == 1
         pixels = np.stack([resized(_picture(levels), size, grey) for levels in pixels])
-    return Pictures(pixels, label, task, test, classes.astype(str).tolist(), names.tolist())
+    return Pictures(pixels, label, task, test, classes, names)
+
+
+def _numbered(names: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return the different names in their order, and the number of each of `names`."""
+    if names.dtype.kind == "U":
+        return numbered(names.tolist())
+    different, number = np.unique(names, return_inverse=True)
+    return different.astype(str).tolist(), number
 
 
 def _picture(levels: np.ndarray) -> Image.Image:

@@ -7,7 +7,6 @@ SPLIT is train or test. Tasks and classes are in the order of their names, in wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from shiftbench.core.errors import UserError
-from shiftbench.data.images._pictures import Pictures, resized
+from shiftbench.data.images._pictures import Pictures, numbered, resized
 from shiftbench.data.store import user_folder
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
@@ -46,8 +45,8 @@ def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
     wrong place, or of another size.
     """
     files = _listed(path, by_task)
-    classes, label = _numbered([file.label for file in files])
-    tasks, task = _numbered([file.task for file in files])
+    classes, label = numbered([file.label for file in files])
+    tasks, task = numbered([file.task for file in files])
     has_splits = any(file.split for file in files)
     test = np.array([file.split == "test" for file in files]) if has_splits else None
     paths = [file.path for file in files]
@@ -99,17 +98,6 @@ def _refuse_empty(path: Path, files: Sequence[Path]) -> None:
     for folder in below:
         if folder not in filled and not user_folder.is_hidden(folder.relative_to(path)):
             raise UserError(f"The folder {folder} has no image. Put some there, or take it out.")
-
-
-def _numbered(names: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the different names in their order, and the number of each of `names`."""
-    ordered = sorted(sorted(set(names)), key=_by_numbers)
-    number = {name: position for position, name in enumerate(ordered)}
-    return ordered, np.array([number[name] for name in names], np.int64)
-
-
-def _by_numbers(name: str) -> list[str | int]:
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def _levels(file: Path, size: int, grey: bool) -> np.ndarray:

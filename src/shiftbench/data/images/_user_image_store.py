@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -79,7 +80,7 @@ def read(settings: UserImageSettings, raw: Path, by_task: bool) -> tuple[Picture
     if test is None:
         random = seeds.generator(seeds.fold("image-file", "test"))
         chosen = splits.stratified(cell, round(settings.test_share * len(cell)), random)
-        test = np.isin(np.arange(len(cell)), chosen)
+        test = _with_copies(np.isin(np.arange(len(cell)), chosen), pictures.pixels, cell)
     _refuse_lacking(settings, pictures, cell[~test], PURPOSES["train"], "test_share")
     _refuse_lacking(settings, pictures, cell[test], PURPOSES["test"], "test_share")
     position = np.argsort(test, kind="stable")
@@ -102,8 +103,10 @@ def with_validation(
         cell, rows = _cell(pictures), np.flatnonzero(split == SPLITS.index(taken_from))
         random = seeds.generator(seeds.fold("image-file", "validation"))
         number = min(settings.validation, len(rows))
-        chosen = rows[splits.stratified(cell[rows], number, random)]
-        split[chosen] = SPLITS.index("validation")
+        chosen = np.zeros(len(rows), bool)
+        chosen[splits.stratified(cell[rows], number, random)] = True
+        chosen = _with_copies(chosen, pictures.pixels[rows], cell[rows])
+        split[rows[chosen]] = SPLITS.index("validation")
         for part in (taken_from, "validation"):
             cells = cell[split == SPLITS.index(part)]
             _refuse_lacking(settings, pictures, cells, PURPOSES[part], "validation")
@@ -132,6 +135,20 @@ def base(
 
 def _reader(path: Path) -> ModuleType:
     return _user_folder if path.is_dir() else _user_arrays
+
+
+def _with_copies(chosen: np.ndarray, pixels: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Return the choice [image] bool, in which each copy of an image goes where the first one is.
+
+    Or else a learner would be judged on an image that it was trained on. A class of a task whose
+    images would then all be on one side stays as it was.
+    """
+    first: dict[bytes, int] = {}
+    digests = (hashlib.sha256(image.tobytes()).digest() for image in pixels)
+    together = chosen[[first.setdefault(one, place) for place, one in enumerate(digests)]]
+    number = np.bincount(cell, together)
+    one_sided = (number == 0) | (number == np.bincount(cell))
+    return np.where(one_sided[cell], chosen, together)
 
 
 def _cell(pictures: Pictures) -> np.ndarray:

@@ -18,6 +18,7 @@ import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core import log_odds
+from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_tasks, _user_table
@@ -44,8 +45,14 @@ class Settings:
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """Return the store; see `_table_tasks`. UserError if the raw file is wrong."""
+    """Return the store; see `_table_tasks`. UserError if the raw file is wrong or too short."""
     table = _user_table.read(Path(raw) / FILE, ("day", *NUMBERS)).numbers
+    available = len(table) - LEFT_OUT
+    if settings.rows > available:
+        raise UserError(
+            f"Stream electricity: rows is {settings.rows}, but {settings.dataset} has {available}"
+            " after those that are left out. Lower rows; 0 takes all."
+        )
     weekday, others = np.eye(WEEKDAYS)[table[:, 0].astype(int) - 1], table[:, 1:]
     target = log_odds.of_share(_share_below(others[:, NUMBERS.index("nswprice")]))
     chosen = slice(LEFT_OUT, LEFT_OUT + settings.rows if settings.rows else None)

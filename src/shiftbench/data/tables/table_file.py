@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -251,6 +252,7 @@ def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.n
     classes = sorted(set(words))
     if all(csv_files.is_number(word) for word in classes):
         classes.sort(key=float)
+        _refuse_equal_numbers(settings, path, classes)
     if len(classes) == 1:
         raise _nothing_to_learn(settings, path, f"has one class only, {classes[0]!r}")
     if settings.kind == "two-classes" and len(classes) > 2:
@@ -259,6 +261,14 @@ def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.n
         raise UserError(f"{path}: {text}, not two; set kind to classes, or take another target")
     number = {word: place for place, word in enumerate(classes)}
     return np.array([number[word] for word in words], np.int32), classes
+
+
+def _refuse_equal_numbers(settings: Settings, path: Path, classes: Sequence[str]) -> None:
+    """Raise UserError if two classes, sorted as numbers, are one number in two forms."""
+    for one, other in pairwise(classes):
+        if float(one) == float(other):
+            text = f'{path}, column "{settings.target}": the classes {one!r} and {other!r}'
+            raise UserError(f"{text} are the same number; write it in one form")
 
 
 def _nothing_to_learn(settings: Settings, path: Path, reason: str) -> UserError:

@@ -89,9 +89,14 @@ def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
     corrected = f", in {everywhere} after correction over the cells" if resolved else ""
     verb = "leads" if len(best) == 1 else "each lead"
+    said = f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; "
+    untested = [cell.untested for cell in cells if cell.untested]
+    if len(untested) == len(cells):
+        return f"{said}{untested[0]}, so no test"
+    note = f" (in {len(untested)}, {untested[0]}, so no test)" if untested else ""
     return (
-        f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; the leader is "
-        f"significantly better than all others in {resolved} of {len(cells)} cells{corrected}"
+        f"{said}the leader is significantly better than all others in {resolved} of {len(cells)} "
+        f"cells{note}{corrected}"
     )
 
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import comparison
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import evidence, findings
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
@@ -63,8 +64,12 @@ def _sentence(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:
     where = one.entry.situation
     if first == best:
         return f"{where}: {label(first)} has the best mean."
+    row = Evidence(study=one.entry.study, metric=one.entry.metric)
+    lead = found.leads[first].over.difference.mean
+    by = evidence.number(lead, row)
+    if why := comparison.untested(found.scores[name] for name in (best, first)):
+        ahead = f"is {by} ahead of" if lead else "has the same mean as"
+        return f"{where}: {label(best)} {ahead} {label(first)}; {why}, so no test."
     if first in found.tied:
         return f"{where}: {label(first)} is not significantly worse than {label(best)}."
-    row = Evidence(study=one.entry.study, metric=one.entry.metric)
-    by = evidence.number(found.leads[first].over.difference.mean, row)
     return f"{where}: {label(best)} is better than {label(first)} by {by}."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import altair as alt
@@ -36,22 +37,26 @@ sys.stdout.buffer.write(bundle.encode())
 """
 
 
-def start_library() -> Callable[[], str]:
-    """Start to bundle the JavaScript that draws charts; return a function that waits for it.
+@contextmanager
+def library() -> Iterator[Callable[[], str]]:
+    """Start to bundle the JavaScript that draws charts; yield a function that waits for it.
 
     The script defines vegaEmbed and needs no network. Bundling takes seconds and blocks the
     interpreter, so it runs in a separate process.
     """
-    process = subprocess.Popen([sys.executable, "-c", BUNDLE], stdout=subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", BUNDLE], stdout=subprocess.PIPE) as process:
 
-    def wait() -> str:
-        bundle, _ = process.communicate()
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, "vl_convert")
-        # Wrapped in a function, because its names would be global otherwise.
-        return f"{LICENCES}(() => {{{bundle.decode()}}})();\n"
+        def wait() -> str:
+            bundle, _ = process.communicate()
+            if process.returncode:
+                raise subprocess.CalledProcessError(process.returncode, "vl_convert")
+            # Wrapped in a function, because its names would be global otherwise.
+            return f"{LICENCES}(() => {{{bundle.decode()}}})();\n"
 
-    return wait
+        try:
+            yield wait
+        finally:
+            process.kill()  # or it would complain that nobody reads
 
 
 def chart(

@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
@@ -16,7 +16,6 @@ from shiftbench.config import bibliography, metric_words
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
     advice,
     attachments,
@@ -24,7 +23,6 @@ from shiftbench.publish.site import (
     charts,
     collect,
     dataset_page,
-    leaderboard,
     matrix,
     method_page,
     method_styles,
@@ -43,6 +41,9 @@ from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
 from shiftbench.publish.site.verdict_counts import PaperCounts
+
+if TYPE_CHECKING:
+    from shiftbench.publish.leaderboard_entries import Entry
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("site.css", "site.js")
@@ -86,8 +87,9 @@ def write(
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: exists and is not a site; name another folder with --to")
     collected = collect.collect(results, configs)
-    with scratch.beside(site) as folder:
+    with scratch.beside(site) as folder, charts.library() as library:
         _fill(folder / "site", collected, others, documentation)
+        (folder / "site" / "assets" / "vega.js").write_text(library(), encoding="utf-8")
         if site.exists():
             site.rename(folder / "old")
         os.replace(folder / "site", site)
@@ -98,7 +100,6 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
-    library = charts.start_library()
     decided = situations.of(results)
     metrics = situations.metrics()
     ranked = {
@@ -126,6 +127,8 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     if decided:
         write("which-method.html", "which-method.html", head=situations.HEAD)
     if others:
+        from shiftbench.publish.site import leaderboard  # what checks crates imports for seconds
+
         boards, unplaced = leaderboard.boards(results, ranked, others)
         write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     figures = _write_configs(write, results, ranked, common["cells"])
@@ -142,7 +145,6 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     for name, streams in common["datasets"].items():
         write("dataset.html", f"datasets/{name}.html", **dataset_page.of(name), streams=streams)
     search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
-    (site / "assets" / "vega.js").write_text(library(), encoding="utf-8")
 
 
 class _Writer:

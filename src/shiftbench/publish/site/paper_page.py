@@ -76,8 +76,7 @@ def tables(rows: pd.DataFrame) -> list[ClaimsOfPlace]:
     """Return the claims of a paper by its tables, in the order of its claim file."""
     percent = _in_percent(rows)
     by_place: dict[str, list[list[Line]]] = {}
-    for _, of_claim in rows.groupby("claim", sort=False):
-        records: list[Any] = of_claim.to_dict("records")
+    for records in _by_claim(rows).values():
         lines = [_line(row, percent) for row in records]
         if lines[0].verdict in CHECKS:
             lines = [_checked(lines)]
@@ -91,8 +90,7 @@ def summary(rows: pd.DataFrame) -> Summary:
     verdict = ledger.by_claim(rows).droplevel("paper")
     by_kind: dict[str, list[Line]] = {}
     waiting: Counter[str] = Counter()
-    for name, of_claim in rows.groupby("claim", sort=False):
-        records: list[Any] = of_claim.to_dict("records")
+    for name, records in _by_claim(rows).items():
         kind = verdict[name]
         if kind in verdicts.NO_VERDICT:
             waiting[_waiting(kind, records)] += 1
@@ -107,6 +105,14 @@ def summary(rows: pd.DataFrame) -> Summary:
         by_kind.get(kind, []) for kind in (verdicts.REPRODUCED, verdicts.CONTRADICTED)
     )
     return Summary(reproduced, contradicted, undecided, dict(waiting.most_common()))
+
+
+def _by_claim(rows: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each claim, in their order; all at once, since pandas is slow for few."""
+    grouped: dict[str, list[Any]] = {}
+    for row in rows.to_dict("records"):
+        grouped.setdefault(row["claim"], []).append(row)
+    return grouped
 
 
 def errors(key: str, library: Library) -> list[Finding]:
@@ -198,9 +204,8 @@ def _in_units(part: str, of_fraction: bool) -> str:
 
 def _in_percent(rows: pd.DataFrame) -> bool:
     """Return whether a paper prints fractions in percent: some number above 1."""
-    printed = [
-        row["printed"] for _, row in rows.iterrows() if units.shown_unit(row["metric"]) == "%"
-    ]
+    pairs = zip(rows["printed"], rows["metric"], strict=True)
+    printed = [text for text, metric in pairs if units.shown_unit(metric) == "%"]
     return any(float(number) > 1 for text in printed for number in NUMBER.findall(text))
 
 
