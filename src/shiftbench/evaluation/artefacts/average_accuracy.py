@@ -23,10 +23,10 @@ METRIC = "accuracy"
 
 
 class _TableLine(NamedTuple):
-    """One line of the table. method: None for a method that the paper does not have."""
+    """One line of the table. of_paper: the library's name of a method that the paper has."""
 
     method: str
-    method: str | None
+    of_paper: str | None
     metric: str
     label: str
 
@@ -46,7 +46,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """Describe the columns, absent rows, the number of runs and the reductions."""
-    paper, shown = _paper(), {(line.method, line.metric) for line in _lines(study)}
+    paper, shown = _paper(), {(line.of_paper, line.metric) for line in _lines(study)}
     absent = [row.label for row in paper.rows if (row.method, row.metric) not in shown]
     missing = f" Not in this study: {', '.join(absent)}." if absent else ""
     versus = (
