@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,9 @@ import pytest
 
 import shiftbench as sb
 from shiftbench.adapters.sklearn import OnlineRegressor
+from shiftbench.api import _own_components
 from shiftbench.api.input_error import InputError
-from shiftbench.config import components
+from shiftbench.config import components, spec_code
 
 LEARNER = '''
 """The mean of all rows, from the folder's own helper."""
@@ -106,13 +109,60 @@ def test_a_saved_method_is_loaded_after_its_folder_has_moved(folder, tmp_path):
 
 def test_an_edit_counts_from_the_next_method_on(folder):
     before = averaging(folder)
-    write_helper(folder, 1000)  # of another length, so that Python's cache of modules notices
-    assert averaging(folder).predict_one().mean == 3000.0
-    assert before.tasks_done == 3
+    write_helper(folder, 2)  # of equal length, within the second that Python's bytecode has
+    assert averaging(folder).predict_one().mean == 6.0
+    assert before.predict_one().mean == 6.0, "it imports the helper when it predicts"
+
+
+def test_a_copy_after_an_edit_has_the_settings_of_the_edited_file(folder):
+    m = averaging(folder)
+    file = folder / "learners" / "average.py"
+    file.write_text(
+        file.read_text().replace("start: float = 0.0", "start: float = 0.0\n    more: int = 1")
+    )
+    assert copy.deepcopy(m).predict_one().mean == 3.0
+
+
+def test_the_digest_of_the_code_follows_an_edit(folder):
+    """Runs from Python would else return the scores of the old code."""
+
+    def digest() -> str:
+        with _own_components.known([folder]):
+            return spec_code.of_code(components.module_name("learners", "average"))["code"]
+
+    first = digest()
+    file = folder / "learners" / "average.py"
+    file.write_text(file.read_text().replace("settings.start)", "settings.start + 1)"))
+    assert digest() != first
+
+
+def test_older_methods_go_on_when_others_are_made(folder):
+    first = averaging(folder)
+    second = averaging(folder, start=3.0)
+    sb.method(["average"], components=folder)
+    assert first.predict_one().mean == 3.0
+    assert second.predict_one().mean == 4.0
+
+
+def test_another_folder_of_the_same_name_is_refused(folder, tmp_path):
+    m = averaging(folder)
+    other = tmp_path / "elsewhere" / "my_parts"
+    shutil.copytree(folder, other)
+    with pytest.raises(InputError, match=f'"my_parts" is the name of another package, {folder}'):
+        averaging(other)
+    assert m.predict_one().mean == 3.0
+
+
+def test_threads_share_a_folder(folder):
+    def mean(_) -> float:
+        return averaging(folder).predict_one().mean
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(mean, range(24))) == {3.0}
 
 
 def test_wrong_folders_are_refused(folder, tmp_path):
-    with pytest.raises(InputError, match=r"there is no folder .*nowhere; a relative path"):
+    with pytest.raises(InputError, match=r"there is no folder .*nowhere; correct `components`"):
         sb.method(["average"], components=tmp_path / "nowhere")
     with pytest.raises(InputError, match="components: 3; give a path"):
         sb.method(["average"], components=3)
@@ -120,7 +170,7 @@ def test_wrong_folders_are_refused(folder, tmp_path):
     with pytest.raises(InputError, match=r"average\.py, line 1"):
         sb.method(["average"], components=folder)
     (tmp_path / "numpy").mkdir()
-    with pytest.raises(InputError, match="name of an installed package"):
+    with pytest.raises(InputError, match="name of another package"):
         sb.method(["average"], components=tmp_path / "numpy")
     assert sys.modules["numpy"] is np
     assert list(components.packages()) == [components.OURS]

@@ -267,7 +267,7 @@ def test_a_part_named_like_ours_and_two_of_one_name(folder, tmp_path) -> None:
     [
         ("nowhere", "", "there is no folder"),
         ("my-parts", "learners", '"my-parts" cannot be imported'),
-        ("numpy", "learners", '"numpy" is the name of an installed package'),
+        ("numpy", "learners", '"numpy" is the name of another package'),
         ("json", "learners", '"json" is the name of a module of Python'),
         ("shiftbench", "learners", "two folders are called shiftbench"),
         ("empty_parts", "_helpers", "has none of the folders streams, models, learners"),

@@ -28,12 +28,14 @@ OWN = "own"
 class Definition(NamedTuple):
     """A pipeline and a model, each component with all its settings.
 
-    name: that of the method in the library, or OWN. own: folders with components of the user.
+    name: that of the method in the library, or OWN. trains_network: whether the learner fits a
+    network. own: folders with components of the user.
     """
 
     name: str
     pipeline: list[Component]
     model: Component | None
+    trains_network: bool
     own: Folders = ()
 
     @property
@@ -45,12 +47,6 @@ class Definition(NamedTuple):
     def label(self) -> str:
         """The name of the method, or the names of its components."""
         return " + ".join(name for name, _ in self.pipeline) if self.name == OWN else self.name
-
-    @property
-    def trains_network(self) -> bool:
-        """Whether the learner fits a network."""
-        with _own_components.known(self.own):
-            return bool(components.facts("learners", self.pipeline[-1][0]).model)
 
 
 def defined(
@@ -98,6 +94,18 @@ def _defined(
         owner[setting] = plain(key, value)
     network = None if model is None else _component("model", plain("model", model))
     return _checked(name, items, network)
+
+
+def restored(
+    name: str, pipeline: list[Component], model: Component | None, own: Folders
+) -> Definition:
+    """Return a method from parts that have been checked when it was defined."""
+    with _own_components.known(own):
+        return Definition(name, pipeline, model, _trains_network(pipeline), own)
+
+
+def _trains_network(pipeline: Sequence[Component]) -> bool:
+    return bool(components.facts("learners", pipeline[-1][0]).model)
 
 
 @functools.cache
@@ -170,7 +178,7 @@ def _checked(name: str, items: list[Component], model: Component | None) -> Defi
         raise InputError("; ".join(_spelt(place, message) for place, message in issues))
     filled = [one_component(item) for item in pipeline]
     network = study["model"] and one_component(study["model"])
-    definition = Definition(name, filled, network)
+    definition = Definition(name, filled, network, _trains_network(filled))
     _refuse_needs(definition)
     _refuse_missing(definition)
     return definition

@@ -13,7 +13,7 @@ import numpy as np
 
 from shiftbench.api import _own_components, learners, saved_methods
 from shiftbench.api.arguments import whole
-from shiftbench.api.definition import Definition
+from shiftbench.api.definition import Definition, restored
 from shiftbench.api.inputs import Inputs
 from shiftbench.api.learners import Form
 from shiftbench.api.recorded_changes import RecordedChanges
@@ -85,7 +85,7 @@ class RestorableMethod:
 
     def _before_rows(self) -> dict[str, Any]:
         """Return what the method was made of and its classes so far, as values for JSON."""
-        name, pipeline, model, _ = self._definition
+        name, pipeline, model = self._definition[:3]
         method = {
             "name": name,
             "pipeline": pipeline,
@@ -120,8 +120,8 @@ class RestorableMethod:
         mine = meta["method"]
         pipeline = [(name, settings) for name, settings in mine["pipeline"]]
         model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
-        own = tuple(Path(folder) for folder in meta["components"])
-        self._definition = Definition(mine["name"], pipeline, model, own)
+        own = tuple(Path(folder) for folder in meta.get("components", ()))
+        self._definition = restored(mine["name"], pipeline, model, own)
         self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
         most = mine["number of classes"]
         self._labels = None if most is None else Labels(most)

@@ -118,8 +118,8 @@ def _of_folder(folder: Path) -> Iterator[str]:
     package = folder.name
     if not folder.is_dir():
         yield (
-            f"there is no folder {folder}; a relative path starts at the config that has it, or in"
-            " Python at the working directory"
+            f"there is no folder {folder}; correct `components`. A relative path starts at the"
+            " folder of the config, or in Python at the working directory"
         )
         return
     if not package.isidentifier() or keyword.iskeyword(package):
@@ -164,7 +164,7 @@ def _taken(package: str, folder: Path) -> str:
         [str(place) for place in (spec.submodule_search_locations or [spec.origin])] if spec else []
     )
     others = [place for place in places if Path(place).resolve() != folder]
-    return f"an installed package, {others[0]}" if others else ""
+    return f"another package, {others[0]}" if others else ""
 
 
 def _spec(package: str) -> Any:
