@@ -23,7 +23,8 @@ from shiftbench.publish.results_folder import ResultsFolder
 ROWS = {
     "study": "nile", "stream": "nile", "learner": ["a", "b"], "metric": "f1",
     "mean": [0.5, 0.25], "sd": [0.1, 0.2], "ci_low": [0.4, 0.1], "ci_high": [0.6, 0.4],
-    "n": 5, "published": [0.55, None], "status": "5 of 5 runs",
+    "n": 5, "published": [0.55, None], "published_note": None,
+    "status": "5 of 5 runs",
 }  # fmt: skip
 COST = {
     "cpu_seconds": 36.0, "processor": "one", "instructions": "portable", "versions": {"numpy": "2"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import faulthandler
 import io
 import logging
@@ -85,12 +86,14 @@ def report_file_error(error: OSError, options: argparse.Namespace) -> None:
 
 
 def _output_is_full() -> bool:
-    """Return whether standard output is a file on a full disk, or the device /dev/full."""
+    """Return whether standard output is closed, on a full disk, or the device /dev/full."""
     try:
-        mode = os.fstat(1).st_mode
-        return stat.S_ISCHR(mode) or (stat.S_ISREG(mode) and not os.fstatvfs(1).f_bavail)
-    except OSError:  # it is closed
-        return True
+        status = os.fstat(1)
+        if stat.S_ISREG(status.st_mode):
+            return not os.fstatvfs(1).f_bavail
+        return stat.S_ISCHR(status.st_mode) and status.st_rdev == os.stat("/dev/full").st_rdev
+    except OSError as error:
+        return error.errno == errno.EBADF  # it is closed; or there is no /dev/full
 
 
 def drop_output() -> None:

@@ -79,13 +79,17 @@ def _of_eight_digits(cells: Sequence[Any]) -> list[str]:
 def _of_numbers(cells: Sequence[Any], place: Place) -> np.ndarray:
     """Return numbers, as int if all are whole. UserError for whole ones that lose digits."""
     numbers = np.array([float(cell) for cell in cells])
-    if not (numbers == numbers.round()).all():
-        return numbers
+    are_whole = bool((numbers == numbers.round()).all())
     if (np.abs(numbers) < EXACT).all():
-        return numbers.astype(int)
-    whole = [_whole(cell) for cell in cells]
+        return numbers.astype(int) if are_whole else numbers
+    whole = [_whole(cell) if are_whole else LARGEST for cell in cells]
     for row, number in enumerate(whole):
-        if number is None or not abs(number) < LARGEST:
+        if number is None:
+            raise UserError(
+                f"{place(row)}: {cells[row]!r:.80} is a whole number above 2^53 that has lost"
+                " digits, or may have; write it without a point and an exponent"
+            )
+        if not abs(number) < LARGEST and not abs(numbers[row]) < EXACT:
             raise UserError(
                 f"{place(row)}: {cells[row]!r:.80} is too large a time; count it from a later"
                 " start or in larger units"
@@ -94,7 +98,7 @@ def _of_numbers(cells: Sequence[Any], place: Place) -> np.ndarray:
 
 
 def _whole(cell: Any) -> int | None:
-    """Return a whole number with all digits; None if a large one is written as 1e20 or 1.0."""
+    """Return a whole number with all digits; None for a large float, or one written as 1e17."""
     number = float(cell)
     if abs(number) < EXACT:
         return int(number)
@@ -108,6 +112,12 @@ def _refuse_a_few_without_number(cells: Sequence[Any], place: Place) -> None:
     """Raise UserError for the first cell without a number, if most others have one."""
     without = [row for row, cell in enumerate(cells) if not is_number(cell)]
     dates = sum(is_date(str(cell)) for cell in cells)
+    digits = sum(EIGHT_DIGITS.fullmatch(str(cell)) is not None for cell in cells)
+    if dates and digits and dates + digits == len(cells):
+        raise UserError(
+            f"{place(without[0])}: {str(cells[without[0]])!r:.80} is a date with dashes, and others"
+            " are written without; write all dates in one form"
+        )
     if len(without) < len(cells) / 2 and dates < len(cells) / 2:
         raise UserError(
             f"{place(without[0])}: {str(cells[without[0]])!r:.80} is not a number, as most times"

@@ -127,6 +127,17 @@ def test_copies_of_an_image_are_in_one_part_of_the_split(tmp_path):
     assert set.union(*parts.values()) == {0, 1, 2}
 
 
+def test_two_images_in_many_copies_are_one_for_training_and_one_for_test(tmp_path):
+    two = np.tile(np.array([[[0, 1]], [[2, 3]]], np.uint8), (5, 1, 1))
+    images, label = np.concatenate([two, two + 9]), np.repeat([0, 1], 10)
+    store = build(saved(tmp_path / "two.npz", images=images, labels=label), test_share=0.5)
+    for of_class in (0, 1):
+        mine = store["label"].values == of_class
+        pairs = zip(store["images"].values[mine], store["split"].values[mine], strict=True)
+        parts = {(image.tobytes(), int(part)) for image, part in pairs}
+        assert len(parts) == 2 and {part for _, part in parts} == {0, 2}
+
+
 def test_the_same_images_under_the_same_maps(digits):
     settings = {"realisations": 2, "tasks": 4, "tasks_per_segment": 2, "train_per_task": 40}
     mine = transformed_image_file.Settings(path=str(digits), warm_up_size=100, **settings)

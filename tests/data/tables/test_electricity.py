@@ -62,7 +62,7 @@ def test_the_first_rows_alone(table) -> None:
 
 def test_more_rows_than_there_are_is_an_error(table) -> None:
     assert electricity.build(Settings(rows=30), table[0]).sizes["task"] == 30
-    with pytest.raises(UserError, match="rows is 31, but elec2 has 30 after those"):
+    with pytest.raises(UserError, match="rows is 31, but elec2 has 30 after the first"):
         electricity.build(Settings(rows=31), table[0])
 
 

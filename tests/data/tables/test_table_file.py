@@ -95,6 +95,9 @@ def test_one_number_in_two_forms_is_not_two_classes(tmp_path: Path) -> None:
         UserError, match=r"the classes '1' and '1\.0' are the same number; write it"
     ):
         build(tmp_path, rows, kind="classes")
+    large = [("x", "y"), (1, str(2**53 + 1)), (1, str(2**53)), (1, "7")]
+    named = build(tmp_path, large, kind="classes")["class"].values.tolist()
+    assert named == ["7", str(2**53), str(2**53 + 1)]
 
 
 def test_all_columns_without_another_role_are_features(tmp_path: Path) -> None:

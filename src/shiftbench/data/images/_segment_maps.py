@@ -120,8 +120,8 @@ def _map(settings: Transformations, realisation: int, concept: int) -> tuple[flo
     """Draw scale, rotation (degrees) and translation (fraction) of one distribution.
 
     The first distribution has no map, except in schedules where it comes back. There, a learner
-    that starts over from the warm-up would recognise a distribution without a map, without any
-    memory.
+    that restarts from the warm-up, which has no map, would know this distribution when it returns,
+    even without a memory.
     """
     if concept == 0 and not settings.concepts:
         return 1.0, 0.0, 0.0

@@ -79,8 +79,7 @@ def read(settings: UserImageSettings, raw: Path, by_task: bool) -> tuple[Picture
     test = pictures.test
     if test is None:
         random = seeds.generator(seeds.fold("image-file", "test"))
-        chosen = splits.stratified(cell, round(settings.test_share * len(cell)), random)
-        test = _with_copies(np.isin(np.arange(len(cell)), chosen), pictures.pixels, cell)
+        test = _drawn(pictures.pixels, cell, round(settings.test_share * len(cell)), random)
     _refuse_lacking(settings, pictures, cell[~test], PURPOSES["train"], "test_share")
     _refuse_lacking(settings, pictures, cell[test], PURPOSES["test"], "test_share")
     position = np.argsort(test, kind="stable")
@@ -103,9 +102,7 @@ def with_validation(
         cell, rows = _cell(pictures), np.flatnonzero(split == SPLITS.index(taken_from))
         random = seeds.generator(seeds.fold("image-file", "validation"))
         number = min(settings.validation, len(rows))
-        chosen = np.zeros(len(rows), bool)
-        chosen[splits.stratified(cell[rows], number, random)] = True
-        chosen = _with_copies(chosen, pictures.pixels[rows], cell[rows])
+        chosen = _drawn(pictures.pixels[rows], cell[rows], number, random)
         split[rows[chosen]] = SPLITS.index("validation")
         for part in (taken_from, "validation"):
             cells = cell[split == SPLITS.index(part)]
@@ -137,18 +134,24 @@ def _reader(path: Path) -> ModuleType:
     return _user_folder if path.is_dir() else _user_arrays
 
 
-def _with_copies(chosen: np.ndarray, pixels: np.ndarray, cell: np.ndarray) -> np.ndarray:
-    """Return the choice [image] bool, in which each copy of an image goes where the first one is.
+def _drawn(
+    pixels: np.ndarray, cell: np.ndarray, number: int, random: np.random.Generator
+) -> np.ndarray:
+    """Draw about so many images [image] bool, of each cell in proportion.
 
-    Or else a learner would be judged on an image that it was trained on. A class of a task whose
-    images would then all be on one side stays as it was.
+    All copies of an image are drawn or none, or else a learner would be judged on an image that it
+    was trained on. Only a class of a task that has a single image, in copies, is split all the
+    same.
     """
     first: dict[bytes, int] = {}
     digests = (hashlib.sha256(image.tobytes()).digest() for image in pixels)
-    together = chosen[[first.setdefault(one, place) for place, one in enumerate(digests)]]
-    number = np.bincount(cell, together)
-    one_sided = (number == 0) | (number == np.bincount(cell))
-    return np.where(one_sided[cell], chosen, together)
+    original = np.array([first.setdefault(one, place) for place, one in enumerate(digests)])
+    place = np.arange(len(cell))
+    single = np.bincount(cell, original == place) < 2
+    original = np.where(single[cell], place, original)
+    images = np.unique(original)
+    share = round(number * len(images) / len(cell))
+    return np.isin(original, images[splits.stratified(cell[images], share, random)])
 
 
 def _cell(pictures: Pictures) -> np.ndarray:

@@ -51,7 +51,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     if settings.rows > available:
         raise UserError(
             f"Stream electricity: rows is {settings.rows}, but {settings.dataset} has {available}"
-            " after those that are left out. Lower rows; 0 takes all."
+            f" after the first {LEFT_OUT}, which are not used. Lower rows; 0 takes all."
         )
     weekday, others = np.eye(WEEKDAYS)[table[:, 0].astype(int) - 1], table[:, 1:]
     target = log_odds.of_share(_share_below(others[:, NUMBERS.index("nswprice")]))

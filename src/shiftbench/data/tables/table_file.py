@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -251,7 +252,7 @@ def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.n
     """
     classes = sorted(set(words))
     if all(csv_files.is_number(word) for word in classes):
-        classes.sort(key=float)
+        classes.sort(key=Decimal)  # float would take two large ones as equal
         _refuse_equal_numbers(settings, path, classes)
     if len(classes) == 1:
         raise _nothing_to_learn(settings, path, f"has one class only, {classes[0]!r}")
@@ -266,7 +267,7 @@ def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.n
 def _refuse_equal_numbers(settings: Settings, path: Path, classes: Sequence[str]) -> None:
     """Raise UserError if two classes, sorted as numbers, are one number in two forms."""
     for one, other in pairwise(classes):
-        if float(one) == float(other):
+        if Decimal(one) == Decimal(other):
             text = f'{path}, column "{settings.target}": the classes {one!r} and {other!r}'
             raise UserError(f"{text} are the same number; write it in one form")
 

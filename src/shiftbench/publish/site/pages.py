@@ -115,9 +115,7 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
         "datasets": dataset_page.used(results),
         "decided": decided,
         "counted_papers": verdict_counts.of(results),
-        "by_label": sorted(
-            results.methods, key=lambda name: str(results.methods[name].data["label"]).casefold()
-        ),
+        "by_label": _by_label(results),
         "has_leaderboard": bool(others),
         "documentation": documentation,
     }
@@ -290,3 +288,12 @@ def _json(value: Any) -> str:
     """Return JSON for a script element, which no text inside can end."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
+
+
+def _by_label(results: SiteResults) -> list[str]:
+    """Return the names of methods: those of the config first, then all others, by their labels."""
+
+    def key(name: str) -> tuple[bool, str]:
+        return name not in results.own_methods, str(results.methods[name].data["label"]).casefold()
+
+    return sorted(results.methods, key=key)

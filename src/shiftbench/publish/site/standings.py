@@ -126,7 +126,7 @@ def _on_one(study: SiteStudy, metric: str, cell: StreamRanking) -> str:
     number = numbers.row_text(study, cell.stream, best, metric)
     words = metric_words.words(metric)
     if len(cell.scores) == 1:
-        return f"{study.label(best)} has {words} {number} on {cell.stream}"
+        return f"{study.label(best)} on {cell.stream}: {words} {number}"
     equal = _leaders(cell)
     if len(equal) > 1:
         names = f"{len(equal)} methods" if len(equal) > NAMED else listed(map(study.label, equal))
@@ -166,7 +166,7 @@ def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> 
     if not any(cell.leads for cell in cells):
         means = [float(np.nanmean(cell.scores[cell.leader])) for cell in cells if cell.leader]
         low, high = (numbers.text(metric, value) for value in (min(means), max(means)))
-        return f"{first} has {words} {low} to {high} on {len(cells)} streams"
+        return f"{first} on {len(cells)} streams: {words} from {low} to {high}"
     also = [f"{name} on {count}" for name, count in others]
     more = "" if not also else f", {listed(also)}"
     if len(also) > LEADING:

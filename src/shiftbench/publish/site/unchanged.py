@@ -1,7 +1,8 @@
 """Whether pages are still those of the present results, so that a run need not write them again.
 
-Files count by their path, size and time, as in `make`: the results, the configs and libraries that
-were read, the user's components, this package, and the pages themselves.
+A file is unchanged if its path, size and modification time are the same. That is checked for the
+results, the configs and libraries that were read, the user's components, this package, and the
+pages themselves.
 """
 
 from __future__ import annotations
@@ -64,9 +65,16 @@ def _of_pages(site: Path) -> str:
 
 
 def _below(folder: Path) -> list[Path]:
-    """Return the files below a folder, without bytecode."""
-    of_folders = ((place, names) for place, _, names in os.walk(folder) if BYTECODE not in place)
-    return [Path(place, name) for place, names in of_folders for name in names]
+    """Return the files below a folder and below links in it, without bytecode."""
+    found, seen = [], set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen or os.path.basename(place) == BYTECODE:
+            folders.clear()  # a link may lead back
+            continue
+        seen.add(real)
+        found += [Path(place, name) for name in names]
+    return found
 
 
 def _state(paths: Iterable[Path], more: str = "") -> str:
