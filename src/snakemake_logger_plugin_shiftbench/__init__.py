@@ -33,8 +33,8 @@ PROGRESS = "shiftbench_progress"
 NOTHING_TO_DO = "Nothing to be done"
 LOCKED = "LockException"
 IS_LOCKED = (
-    "Nothing was started: another run makes these files. Wait until it ends, or stop it with"
-    " Ctrl-C where it runs; then give the same command again"
+    "Nothing was started, because another run writes these files. Wait until it ends, or stop it"
+    " with Ctrl-C in its terminal. Then give the same command again"
 )
 OF_RULES = 'WorkflowError in file "'
 STOPPING = "Terminating processes on user request"

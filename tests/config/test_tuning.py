@@ -136,8 +136,8 @@ def _of_one(space):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda study: study["tuning"].pop("methods"), "this one has nothing to try"),
-        (_set("trials", 5), "3 trials, but every method gets 5; add values"),
+        (lambda study: study["tuning"].pop("methods"), "this method has no settings to try"),
+        (_set("trials", 5), "3 combinations of values, but every method gets 5 trials; add values"),
         (_set("trials", 10**11), "at most 100000"),
         (_set("seeds", 10**11), "at most 100000"),
         (_set("seeds", 10**5), "line 25, studies.study.tuning: 60,000 runs, but at most 50,000"),
@@ -181,5 +181,5 @@ def test_two_studies_that_share_a_stream_try_the_same_data(load):
     assert {"study-tuning", "second-tuning"} < load(text=text).studies.keys()
     other = study | {"tuning": study["tuning"] | {"streams": {"judge_on": "validation"}}}
     text = yaml.safe_dump(yaml.safe_load(PLAN) | {"studies": {"study": study, "second": other}})
-    with pytest.raises(ConfigError, match='use other data of the stream "digits"; give'):
+    with pytest.raises(ConfigError, match='tune on different data of the stream "digits"; rename'):
         load(text=text)

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from shiftbench.evaluation import figure_files, figure_style, text_fitting
 
 MARKS = "Mean over seeds; band: 95 % interval. Left: accuracy, as in Li et al. (2021), Fig. 3. "
-BUDGET = "images: 3 of 3 runs per learner. 9 tasks in place of 100 of the paper; one layer (two)."
+BUDGET = "images: 3 of 3 runs per method. 9 tasks in place of 100 of the paper; one layer (two)."
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Functions by which a rule asks for what the plan says of its job, and targets for files."""
+"""Inputs, commands and resources of the rules' jobs by the plan, and the files of targets."""
 
 import shlex
 from functools import cache, cached_property
@@ -19,7 +19,7 @@ def package():
         else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
     )
     if workflow.storage_settings.default_storage_provider:
-        prefix += f"{checksum.OFF}=1 "  # what a job makes is a copy that comes and goes
+        prefix += f"{checksum.OFF}=1 "  # a job's files are temporary copies
     return f"{prefix}{python} -m shiftbench"
 
 

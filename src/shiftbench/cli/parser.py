@@ -165,7 +165,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking = _add(verbs, "words", results.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
-    looking.add_argument("--method", help="default: the first that decides about changes")
+    looking.add_argument("--method", help="default: the first that detects changes")
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")

@@ -33,7 +33,7 @@ def run(
     lost = lost_files.settle(planned, results, options.deep)
     if lost.without_checksum:
         print(
-            "Missing or wrong checksums of intact files, written again:"
+            "Intact files whose checksum was missing or wrong, and is written again:"
             f" {len(lost.without_checksum):,}",
             flush=True,
         )

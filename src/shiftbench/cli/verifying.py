@@ -146,7 +146,10 @@ def _say_what_is_missing(
     """Print which methods the config lacks, and from which studies no run is drawn."""
     for study in published.studies:
         if unplanned := published.unplanned(study, found):
-            say(f"{study}: pairs of stream and method that the config lacks, left out: {unplanned}")
+            say(
+                f"{study}: {unplanned} pairs of stream and method are published but not in the"
+                " config, and are not verified"
+            )
         _say_why_none(study, found, drawn, asked)
 
 

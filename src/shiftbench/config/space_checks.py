@@ -63,15 +63,18 @@ def _sees_test_data(family: Any) -> str:
 def _of_trials(place: KeyPath, space: dict, pipeline: list, tuning: dict) -> Iterator[Issue]:
     """Find methods with too few trials, and trials with wrong settings."""
     if not space:
-        message = "every method of a tuned study is tuned, and this one has nothing to try; give it"
-        yield place, f"{message} a `search`, or name it in the tuning's `methods`"
+        message = "this method has no settings to try, but a tuned study tunes all its methods"
+        yield place, f"{message}; give it a `search`, or list its values in `tuning.methods`"
         return
     yield from _of_space(place, space, pipeline)
     points = math.prod(len(as_list(values)) for values in space.values())
     if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
-        yield place, f"{points} trials, but every method gets {tuning['trials']}; add values"
+        message = (
+            f"{points} combinations of values, but every method gets {tuning['trials']} trials"
+        )
+        yield place, f"{message}; add values, or lower `trials`"
     if points > MAX_POINTS:
-        yield place, f"a grid of more than {MAX_POINTS:,} points; take values away"
+        yield place, f"more than {MAX_POINTS:,} combinations of values; remove some values"
 
 
 def of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Issue]:

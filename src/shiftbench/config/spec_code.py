@@ -1,4 +1,4 @@
-"""The code and the packages that specs stand for: digests, and the files that jobs compare."""
+"""Digests of the code and the packages that a job depends on, and records for its own check."""
 
 from __future__ import annotations
 

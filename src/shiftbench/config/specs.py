@@ -4,9 +4,9 @@ A spec is a dict that JSON can write. It is the only param of its rule, so a job
 exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
 memory and time limits are not part of it; a GPU is, because it gives other bytes.
 
-In the spec of a run `learner` is the whole pipeline, in that of a choice it is a method, and in
-those of a study `learners` are its methods, as in published scores. Elsewhere a learner is the last
-component of a pipeline. The keys keep their names, since digests and published files have them.
+Two keys are older than the words of today, and stay because digests depend on them: `learner` is
+the pipeline in the spec of a run, and a method in the spec of a choice; `learners` are the methods
+in the specs of a study. Elsewhere a learner is the last component of a pipeline.
 """
 
 from __future__ import annotations

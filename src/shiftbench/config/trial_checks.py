@@ -38,9 +38,10 @@ def issues(config: Config) -> Iterator[Issue]:
             other, before = first.setdefault(stream, (name, tried))
             if before != tried:
                 message = (
-                    f'the trials of the study "{other}" use other data of the stream "{stream}"'
+                    f'the studies "{other}" and "{name}" tune on different data of the stream'
+                    f' "{stream}"'
                 )
-                yield ("studies", name, "tuning"), f"{message}; give the stream another name here"
+                yield ("studies", name, "tuning"), f'{message}; rename the stream in "{name}"'
 
 
 def notes(config: Config) -> Iterator[str]:

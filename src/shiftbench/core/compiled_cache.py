@@ -17,7 +17,7 @@ numba's core/caching.py, as of 0.68, and by three rules:
 - A function has an index, from signatures to data files. Both are written to temporary files and
   renamed, so a reader never sees half a file; of two writers the last wins.
 - A data file holds the machine code of a function and of all that it calls, so it does not matter
-which process of which checkout wrote it. `guvectorize` is the exception: its wrapper is a
+  which process of which checkout wrote it. `guvectorize` is the exception: its wrapper is a
   separate file that calls the kernel by a name with a number of the compiling process, and crashes
   with another process's kernel. Rule: use `njit` and `cfunc` only.
 - Two processes that add different signatures to an index may both take the next data file, and

@@ -28,7 +28,7 @@ class Facts:
     prediction [all but streams]."""
     gives: Words = ()
     """Properties that it gives to the pipeline [streams, models] or to the component inside
-    [combinators]. A stream must also declare its kind of problem."""
+    [combinators]. A stream lists its kind of problem here, too."""
     offers: Words = ()
     """Abilities that combinators around it, metrics and artefacts can use [learners,
     combinators]."""
@@ -54,13 +54,13 @@ class Facts:
     """The theorem that bounds its regret, a row of the table in `evaluation/theory/regret.py`
     [learners]."""
     judges: tuple[Prediction, ...] = ()
-    """Types of prediction that it can judge. Every method of the study must predict one of them
-    [metrics, artefacts]."""
+    """Types of prediction that it can score. Every method of the study must give predictions of one
+    of them [metrics, artefacts]."""
     uses: tuple[str, ...] = ()
     """Metrics that it is made from [metrics, artefacts]."""
     rows: tuple[str, ...] = ()
-    """Methods without a pipeline that an artefact shows: reference rows or lines, computed from the
-    truth of a stream [artefacts]."""
+    """Names of the reference rows or lines that it computes from the truth of a stream
+    [artefacts]."""
     study: tuple[StudyKey, ...] = ()
     """Keys that the study must have; `predictions` is a value of the key `keeps` [metrics,
     artefacts]."""

@@ -218,7 +218,7 @@ def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
 
 
 def test_k_hat_needs_runs():
-    with pytest.raises(UserError, match="needs a learner that says how near"):
+    with pytest.raises(UserError, match="needs a method that says how near"):
         k_hat.draw(stores.toy_study(2))
 
 
@@ -269,5 +269,5 @@ def test_contours_of_draws_from_the_approximation_lie_on_its_own():
 
 
 def test_contours_need_a_sampler():
-    with pytest.raises(UserError, match="needs a learner that publishes draws"):
+    with pytest.raises(UserError, match="needs a method that publishes draws"):
         beta_contours.draw(stores.toy_study(2))

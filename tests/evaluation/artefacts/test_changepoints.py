@@ -151,7 +151,7 @@ def test_a_learner_that_failed_is_not_drawn_and_one_is_needed(study):
     failed = {"scores": study.cube} | {
         place: store.assign(status=("seed", ["failed"])) for place, store in runs_of(study).items()
     }
-    with pytest.raises(UserError, match="changepoints needs a learner that finds changes"):
+    with pytest.raises(UserError, match="changepoints needs a method that finds changes"):
         changepoints.draw(replace(study, scores=failed))
 
 

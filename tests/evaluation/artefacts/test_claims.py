@@ -95,7 +95,7 @@ def test_people_read_the_interval_beside_the_number() -> None:
 
 def test_the_caption_says_what_decides_and_what_is_cut() -> None:
     words = claims.caption(study({}))
-    assert "95 % interval" in words and "3 of 3 runs per learner" in words and "cut short" in words
+    assert "95 % interval" in words and "3 of 3 runs per method" in words and "cut short" in words
 
 
 def test_a_bound_says_how_tight_it_is_and_holds() -> None:

@@ -151,7 +151,7 @@ def test_a_learner_whose_runs_all_failed_is_shown_as_such():
 @pytest.mark.parametrize("module", FIGURES)
 def test_budget_and_cuts_are_in_every_caption(study, module):
     caption = module.caption(study)
-    assert "3 of 3 runs per learner" in caption
+    assert "3 of 3 runs per method" in caption
     assert "20 epochs a task in place of 100" in caption
 
 

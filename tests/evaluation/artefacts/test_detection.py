@@ -139,14 +139,14 @@ def test_captions_say_what_is_on_line_and_what_the_windows_are(study, pair):
         "the last 5 tasks (m), and is true at most 5 tasks (w)" in caption
         and "In hindsight: jump f1" in caption
     )
-    assert "12 of 12 runs per learner" in caption
+    assert "12 of 12 runs per method" in caption
     assert "All 2 streams together count alike." in detection_table.caption(pair)
 
 
 def test_a_method_is_needed():
     study = stores.image_study(("vcl", "lp"))
     for artefact in (detection_table.tabulate, alarm_curves.draw):
-        with pytest.raises(UserError, match="a learner that decides about shifts; add it"):
+        with pytest.raises(UserError, match="a method that decides about shifts; add it"):
             artefact(study)
 
 

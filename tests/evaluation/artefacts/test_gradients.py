@@ -271,5 +271,5 @@ def test_each_stream_has_a_title():
 @pytest.mark.parametrize("artefact", [gradient_noise, training_dynamics, truncation])
 def test_each_figure_needs_such_runs(artefact):
     study = stores.study("none", STREAM, ["accuracy", "nll"], [mfvi_run("not", 0.5)])
-    with pytest.raises(UserError, match="needs a learner"):
+    with pytest.raises(UserError, match="needs a method"):
         artefact.draw(study)

@@ -59,7 +59,7 @@ def test_where_less_is_better_the_least_is_first_and_units_are_the_metrics():
     means = {name: study.score("breast-cancer", name, metric).mean() for name in study.methods}
     assert table["learner"][0] == min(means, key=lambda name: means[name])
     assert float(table["difference"][0].split()[0]) < 0
-    assert "1 % of the mean over learners" in neighbours.caption(study)
+    assert "1 % of the mean over methods" in neighbours.caption(study)
 
 
 def test_learners_without_a_score_are_named():

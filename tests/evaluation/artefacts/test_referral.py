@@ -126,7 +126,7 @@ def test_bars_of_new_segments_are_those_of_the_difference_from_all_learners(stud
     assert (low, high) == pytest.approx(
         (mean - of_seeds.mean + of_seeds.low, mean - of_seeds.mean + of_seeds.high)
     )
-    assert "difference from the mean of all learners" in referral.caption(study)
+    assert "difference from the mean of all methods" in referral.caption(study)
 
 
 def test_a_seed_that_a_learner_lacks_pairs_none():

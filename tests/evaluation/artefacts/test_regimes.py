@@ -104,7 +104,7 @@ def test_the_caption_counts_what_is_resolved(study, cells):
     names = " and ".join(f'"{study.label(name)}"' for name in best)
     assert len(best) == 2 and caption.startswith(f"{names} each lead in {most} of 4 cells; ")
     assert regime_map.draw(study).get_suptitle() == caption.partition(". Colour")[0]
-    assert "4 streams: 10 of 10 runs per learner" in caption
+    assert "4 streams: 10 of 10 runs per method" in caption
 
 
 def test_of_one_seed_nothing_is_resolved():

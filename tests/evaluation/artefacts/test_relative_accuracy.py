@@ -169,12 +169,12 @@ def test_without_a_learner_that_infers_shifts_there_is_no_strip():
     study = stores.image_study(("vcl", "lp"))
     titles = [axes.get_title(loc="left") for axes in relative_accuracy.draw(study).get_axes()]
     assert not any("inferred" in title for title in titles)
-    assert "no learner of this study infers shifts" in relative_accuracy.caption(study)
+    assert "no method of this study infers shifts" in relative_accuracy.caption(study)
 
 
 def test_the_caption_states_coverage_and_cuts():
     caption = relative_accuracy.caption(stores.image_study())
-    assert "3 of 3 runs per learner" in caption
+    assert "3 of 3 runs per method" in caption
     assert "9 tasks in place of 100" in caption
 
 

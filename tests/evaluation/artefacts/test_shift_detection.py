@@ -58,13 +58,13 @@ def test_the_caption_has_the_brier_score_and_coverage(study):
     for detector in shift_detection._detectors_of(study, "toy-step"):
         p, true = detector.probabilities[shift_detection.AFTER]
         assert f"{study.label(detector.name)} {((p - true) ** 2).mean():.3f} = " in caption
-    assert "6 of 6 runs per learner" in caption
+    assert "6 of 6 runs per method" in caption
 
 
 def test_learners_without_decisions_are_left_out_and_alone_refused():
     figure = shift_detection.draw(stores.image_study(("vbs-k6", "vcl")))
     assert len(axes_with(figure, "delay").get_yticks()) == 1
-    with pytest.raises(UserError, match="a learner that decides about shifts on images; add it"):
+    with pytest.raises(UserError, match="a method that decides about shifts on images; add it"):
         shift_detection.draw(stores.image_study(("vcl", "lp")))
 
 

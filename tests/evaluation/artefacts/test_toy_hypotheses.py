@@ -56,7 +56,7 @@ def test_one_panel_a_metric_with_one_line_a_kind_of_weights(study):
 def test_the_caption_names_seed_step_and_coverage(study):
     caption = toy_hypotheses.caption(study)
     assert "a: seed" in caption
-    assert "4 of 4 runs per learner" in caption
+    assert "4 of 4 runs per method" in caption
 
 
 def test_the_title_says_who_was_behind_and_what_beams_find(study):

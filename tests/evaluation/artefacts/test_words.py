@@ -166,7 +166,7 @@ def test_the_table_of_changes_has_the_planted_words_first():
     distances = table["distance"].astype(float).tolist()
     assert distances == sorted(distances, reverse=True)
     assert "3 of 3" not in word_changes.caption(study())
-    assert "2 of 2 runs per learner. few documents." in word_changes.caption(study())
+    assert "2 of 2 runs per method. few documents." in word_changes.caption(study())
 
 
 def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
@@ -265,7 +265,7 @@ def test_points_of_equal_rates_stand_aside_and_lines_do_not():
 
 def test_a_study_without_these_learners_is_refused():
     for artefact in (word_changes.tabulate, word_trajectories.draw):
-        with pytest.raises(UserError, match="needs a learner"):
+        with pytest.raises(UserError, match="needs a method"):
             artefact(without_beams())
 
 

@@ -97,7 +97,7 @@ def test_a_caption_tells_a_reason_once(images):
         "s", "S", "few tasks.", "", stores.by_path(tree), table, {"images": images}
     )
     assert study.basis() == (
-        "images: 1 of 3 runs per learner, but lp 3 of 3 runs; 6 failed: not finite; lower the"
+        "images: 1 of 3 runs per method, but lp 3 of 3 runs; 6 failed: not finite; lower the"
         " learning rate. few tasks. Seeds vary orders of the images, transformations."
     )
 
@@ -301,4 +301,4 @@ def test_results_from_files_equal_those_in_memory(tmp_path):
     xr.testing.assert_identical(again.cube, study.cube)
     assert again.methods == ["vbs-k6", "vcl", "lp"]
     assert again.basis() == study.basis()
-    assert again.basis().startswith("images: 3 of 3 runs per learner. 9 tasks in place of 100. ")
+    assert again.basis().startswith("images: 3 of 3 runs per method. 9 tasks in place of 100. ")

@@ -29,7 +29,7 @@ def deciding(study: StudyResults, artefact: str) -> list[str]:
         if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
     ]
     if not methods:
-        raise study.lacking(artefact, "a learner that finds changes and did not fail")
+        raise study.lacking(artefact, "a method that finds changes and did not fail")
     return methods
 
 

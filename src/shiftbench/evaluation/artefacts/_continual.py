@@ -28,8 +28,8 @@ FROM_SCRATCH = "acc_from_scratch"
 COLUMNS = 6
 """Number of small panels side by side, at most."""
 TITLE, SMALLEST, LETTERS = 8.5, 7.0, 96
-"""Largest and smallest size of panels' titles, and the letters of the largest that fit beside each
-other over all panels of a row, each beside a number."""
+"""Largest and smallest font size of panels' titles, and the letters of the largest size that fit
+into a row of panels."""
 
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
 """Style of published numbers."""

@@ -47,7 +47,7 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
-        f"seeds; one scale for all learners of a stream, {_continual.scale_note(study)}. "
+        f"seeds; one scale for all methods of a stream, {_continual.scale_note(study)}. "
         f"{_continual.from_scratch_note(study)}{study.basis()}"
     )
 

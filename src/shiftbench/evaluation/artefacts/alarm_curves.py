@@ -32,7 +32,7 @@ MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True
 SIZES = {blind_detectors.CLOCK: 11.0, blind_detectors.HALVES: 5.0}
 """Sizes of markers that coincide where streams have two segments: both remain visible."""
 FULL = 0.9
-"""Share of the most false alarms below which lines are named: all end at an alarm for each task."""
+"""Share of the largest rate of false alarms at which lines are named; all meet at the largest."""
 METRICS = ("false_alarm_rate", "restricted_delay")
 
 
@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
     if not _detectors.changing(study):
         raise study.lacking("alarm-curves", "a stream with shifts")
     if not any(_detectors.runs(study, stream) for stream in study.streams):
-        raise study.lacking("alarm-curves", "a learner that decides about shifts")
+        raise study.lacking("alarm-curves", "a method that decides about shifts")
     titles = {_series.short_name(study, stream): stream for stream in _detectors.changing(study)}
     return figure_style.panel_per_stream(
         titles,

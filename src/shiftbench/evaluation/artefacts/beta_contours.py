@@ -121,7 +121,7 @@ def _sampler(study: StudyResults) -> str:
     for name in study.methods:
         if "info_draws" in study.run(stream, name):
             return name
-    raise study.lacking("beta-contours", "a learner that publishes draws of its posterior")
+    raise study.lacking("beta-contours", "a method that publishes draws of its posterior")
 
 
 def _pairs(study: StudyResults, stream: str, method: str) -> list[_Pair]:

@@ -54,7 +54,7 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults, methods: list[str]) -> str:
-    """Say how many changes each learner infers on all series together."""
+    """Say how many changes each method infers on all series together."""
     inferred = {
         name: sum(len(_change_lines.found(study, stream, name)[0]) for stream in study.streams)
         for name in methods

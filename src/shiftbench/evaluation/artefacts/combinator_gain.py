@@ -137,10 +137,10 @@ def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     metric = study_ranking.leading_metric(study, NAME)
     return (
-        f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the same"
-        " learner, with its own settings, inside a combinator (a beam, run lengths, a reset), minus"
-        " the learner alone, paired by seed. Right is better. Bars:"
-        f" {statistics.described(metric)} of the difference; hollow: the interval holds 0."
+        f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the gain of"
+        " each combinator (a beam, run lengths, a reset) around this learner over the learner"
+        " alone, paired by seed; each method has its own settings. Right is better. Bars:"
+        f" {statistics.described(metric)} of the difference; hollow: the interval contains 0."
         f" {study.basis()}"
     )
 

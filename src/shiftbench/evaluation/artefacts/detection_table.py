@@ -71,7 +71,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     """
     blocks = [_block(study, stream) for stream in study.streams]
     if not any(set(block.scores) - set(blind_detectors.NAMES) for block in blocks):
-        raise study.lacking("detection-table", "a learner that decides about shifts")
+        raise study.lacking("detection-table", "a method that decides about shifts")
     if len(blocks) > 1:
         blocks.append(_together(blocks))
     return pd.DataFrame([row for block in blocks for row in _rows(study, block)])

@@ -102,10 +102,10 @@ def _foot(study: StudyResults) -> str:
     ]
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
-        f"{metric_words.words(metric).capitalize()} of each task {moment}, mean over seeds; dashed"
-        f" where a line lies on another or has its colour{others}. b: windows of"
-        f" {_tasks(lengths)}. c: places of shifts in the most probable history, read at the"
-        f" end{dotted}."
+        f"{metric_words.opening(metric)} of each task {moment}, mean over seeds; dashed:"
+        f" lines that cover another or have its colour{others}. b: windows of"
+        f" {_tasks(lengths)}. c: shifts in the most probable history at the end of the"
+        f" stream{dotted}."
     )
 
 

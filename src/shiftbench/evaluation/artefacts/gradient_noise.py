@@ -72,7 +72,7 @@ def message(study: StudyResults) -> str:
 
 
 def _growth(study: StudyResults, stream: str, runs: dict[str, xr.Dataset]) -> str:
-    """Return the sentence on a stream. runs: by learner."""
+    """Return the sentence on a stream. runs: by method."""
     factors, ends = {}, set()
     for name, run in runs.items():
         sds, band = _curve(run, "gradient_sd")[:2]
@@ -109,7 +109,7 @@ def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """Return the runs that measure gradients at the start, by stream and method."""
     if runs := study.offering("gradients_at_start"):
         return runs
-    raise study.lacking("gradient-noise", "a learner that measures gradients at the start")
+    raise study.lacking("gradient-noise", "a method that measures gradients at the start")
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:

@@ -126,9 +126,7 @@ def _runs(study: StudyResults) -> dict[str, xr.Dataset]:
             if "info_learnt" in run and stream not in runs:
                 runs[stream] = run
     if not runs:
-        raise study.lacking(
-            "k-hat", "a learner that says how near its posteriors are to exact ones"
-        )
+        raise study.lacking("k-hat", "a method that says how near its posteriors are to exact ones")
     return runs
 
 

@@ -96,8 +96,8 @@ def _styles(study: StudyResults) -> str:
         said.append("dotted: bounds, which see more rows")
     if many:
         said.append(
-            f"in colour: the {highlights.MOST} with the largest accuracy of those with their"
-            " largest memory; grey: the others"
+            f"in colour: the {highlights.MOST} most accurate, each with its largest memory;"
+            " grey: the others"
         )
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}. " if text else ""

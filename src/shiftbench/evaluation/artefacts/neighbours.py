@@ -53,11 +53,11 @@ def caption(study: StudyResults) -> str:
     two = None not in statistics.bounds(metric)
     interval = statistics.described(metric) if two else "95 % interval (Student t)"
     return (
-        f"Learners by mean {metric}, best first; each minus the next, paired by seed"
+        f"Methods by mean {metric}, best first; each minus the next, paired by seed"
         f"{', in percentage points' if of_fraction else f' ({unit})' if unit else ''}, with its "
         f"{interval}. p: paired t test, Holm's method over the pairs of a "
         "stream; equivalent: posterior probability (Student t, reference prior) of a difference "
-        f"below {'1 point' if of_fraction else '1 % of the mean over learners'}; smallest: the "
+        f"below {'1 point' if of_fraction else '1 % of the mean over methods'}; smallest: the "
         "difference that these seeds resolve at 5 % with power 80 %; -: not known of one seed, or "
         f"where all differences are equal. {_without(study, metric)}{study.basis()}"
     )

@@ -58,7 +58,7 @@ def _foot(study: StudyResults) -> str:
     widths = dict.fromkeys(str(_window(study, stream)) for stream in study.streams)
     return (
         "Accuracy on the test rows of the task at hand, mean over the looks while it is learnt and"
-        f" over {', '.join(widths)} tasks in a row, then over seeds; dashed: learners that start"
+        f" over {', '.join(widths)} tasks in a row, then over seeds; dashed: methods that start"
         f" each task from scratch; in colour: the {highlights.MOST} most accurate. Beside them: the"
         f" mean over all tasks, with its {statistics.described('plasticity')}, and the slope"
         f" (Theil-Sen) with its {statistics.described(SLOPE)}. {study.basis()}"

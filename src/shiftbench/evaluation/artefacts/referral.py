@@ -130,7 +130,7 @@ def _has_shifts(study: StudyResults) -> bool:
 
 def _new_segment_bars(study: StudyResults) -> str:
     """Return the words on bars for rows of the next segment; empty without shifts."""
-    words = "; of the next segment, of the difference from the mean of all learners on each seed"
+    words = "; of the next segment, of the difference from the mean of all methods on each seed"
     return words if _has_shifts(study) else ""
 
 
@@ -141,7 +141,7 @@ def _new_segment_note(study: StudyResults) -> str:
     return (
         " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
         " from the same state as the test rows of the segment learnt; mean over shifts, which"
-        " differ from seed to seed and are the same for all learners."
+        " differ from seed to seed and are the same for all methods."
     )
 
 

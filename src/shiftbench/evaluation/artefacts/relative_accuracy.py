@@ -50,7 +50,7 @@ def caption(study: StudyResults) -> str:
         "strip below: share of seeds for which the most likely hypothesis at the end places a "
         "shift before this task"
         if detectors
-        else "no learner of this study infers shifts"
+        else "no method of this study infers shifts"
     )
     messages = [message(study, stream) for stream in study.streams]
     return (

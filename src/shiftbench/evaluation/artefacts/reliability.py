@@ -75,7 +75,7 @@ def _foot(study: StudyResults) -> str:
     return (
         f"Rows of all seeds together, in {BINS} bins of the probability of the most probable class;"
         " bars: Wilson's 95 % interval, as if rows were independent; grey: rows of each bin."
-        " Dotted: calibrated; below it a learner is overconfident. ECE: expected calibration error,"
+        " Dotted: calibrated; below it a method is overconfident. ECE: expected calibration error,"
         " 15 bins, mean over seeds, of each seed alone."
         f" As {bibliography.short('farquhar2020radial')}, Fig. 3{least}."
         f" {study.basis()}"

@@ -86,7 +86,7 @@ def _foot(study: StudyResults) -> str:
     series = "the series, all of them thin, and their mean" if several else "the series"
     return (
         f"Top: {series}{dotted}"
-        f"{'; dashed: an event' * events}. Below, for each learner: posterior of the run "
+        f"{'; dashed: an event' * events}. Below, for each method: posterior of the run "
         f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
         "length at each step; marks at the top: changepoints of the most probable segmentation, "
         f"read backwards from the end. First realisation. {study.basis()}"

@@ -62,7 +62,7 @@ def draw(study: StudyResults) -> Figure:
     for stream, detectors in by_stream.items():
         if not detectors:
             raise study.lacking(
-                "shift-detection", f"a learner that decides about shifts on {stream}"
+                "shift-detection", f"a method that decides about shifts on {stream}"
             )
     height = 4.2 + 0.45 * max(map(len, by_stream.values()))
     figure = figure_style.figure(height * len(by_stream), _foot(by_stream), _basis(study))

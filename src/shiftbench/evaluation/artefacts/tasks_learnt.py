@@ -46,7 +46,7 @@ def _foot(study: StudyResults) -> str:
     return (
         f"Average accuracy over the tasks so far, after each task: mean over seeds, {spread}; "
         f"vertical: {_continual.scale_note(study)}; "
-        f"grey: the other learners; number: mean after the last task"
+        f"grey: the other methods; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.basis()}"
     )

@@ -106,7 +106,7 @@ def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """Return the runs that measure the noise of gradients, by stream and method."""
     if runs := study.offering("gradients"):
         return runs
-    raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
+    raise study.lacking("training-dynamics", "a method with gradient_draws above 0")
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:

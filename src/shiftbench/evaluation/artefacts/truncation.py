@@ -115,7 +115,7 @@ def _points(study: StudyResults, stream: str, metric: str) -> list[_TruncationPo
         where = cut["truncation"] if cut else None
         points.append(_TruncationPoint(name, settings["draws"], where, score))
     if all(point.cut is None for point in points):
-        raise study.lacking("truncation", "a learner whose noise is cut off")
+        raise study.lacking("truncation", "a method whose noise is cut off")
     return points
 
 

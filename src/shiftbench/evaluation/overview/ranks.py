@@ -69,8 +69,8 @@ def caption(means: pd.DataFrame) -> str:
     return (
         f"{message(means)}. Ranks of {methods} methods by {metric_words.words(METRIC)} (mean over"
         f" seeds; 1 is best), averaged over {blocks} streams that have them all:"
-        f" {', '.join(means.index)}. Friedman's test: p = {p:.2g}. Methods under one bar"
-        " are not apart: their ranks differ by less than"
+        f" {', '.join(means.index)}. Friedman's test: p = {p:.2g}. A bar joins"
+        " methods that are not significantly different: their ranks differ by less than"
         f" {critical_difference(blocks, methods):.2f}, the critical difference of Nemenyi's test"
         " at 5 %."
     )

@@ -208,7 +208,7 @@ class StudyResults:
         words = {name: covered(status.sel(learner=name).values) for name in self.methods}
         common = max(words.values(), key=list(words.values()).count)
         others = [f"{name} {text}" for name, text in words.items() if text != common]
-        return ", but ".join([f"{common} per learner", *others])
+        return ", but ".join([f"{common} per method", *others])
 
 
 def load(

@@ -116,7 +116,7 @@ def _gated(claim: Claim, verdict: str, share: float | None) -> str:
 
 
 def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:
-    """Return the scores [seed] of the method that stands for a method; NaN for failed seeds."""
+    """Return the scores [seed] of a method of the library, NaN for failed seeds."""
     return study.score(stream, study.row_of(method), metric)
 
 

@@ -3,8 +3,8 @@
 Source: C. Raab, M. Heusinger and F.-M. Schleif, 2020. The test compares the RECENT newest of the
 last WINDOW values with the same number of values drawn from the others without replacement. The
 statistic is the largest difference D of the two distribution functions, or 0 while there are fewer
-than WINDOW values. The alarm at p <= .005 of river 0.26.1 is one at D >= 14/30: there p = .0025,
-and .0066 at 13/30.
+than WINDOW values. river 0.26.1 raises an alarm at p <= .005, which means D >= 14/30
+(p = .0025; at 13/30 it is .0066).
 
 Numbers: key, drawn (see `detector.KEY`); count; window, a ring of the last values.
 """

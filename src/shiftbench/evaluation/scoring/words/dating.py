@@ -8,7 +8,7 @@ log likelihood in period t
 with the words' vectors u^t of that period (`scoring.words.trajectories`), and q the shares of
 negative contexts over all periods, because those of one period would reveal the date. It is dated
 to the period with the largest score. Where several periods have the same score, because no word of
-it changes between them, one of them is chosen at random: its error is the mean of theirs.
+it changes between them, its error is the mean over these periods.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def deciding(study: StudyResults, stream: str, artefact: str) -> str:
             return method
     raise study.lacking(
         artefact,
-        "a learner that decides when words change, with at least one run that did not fail",
+        "a method that decides when words change, with at least one run that did not fail",
     )
 
 
