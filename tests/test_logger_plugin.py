@@ -155,7 +155,7 @@ def test_a_folder_that_another_run_has_locked_is_said_in_our_words(made, capfd) 
     handler.close()
     first, second = capfd.readouterr().err.splitlines()
     assert "process 7" in first
-    assert second.startswith("Nothing was started: another run makes these files")
+    assert second.startswith("Nothing was started, because another run writes these files")
 
 
 def test_a_job_that_was_stopped_did_not_fail(made, tmp_path, capfd) -> None:

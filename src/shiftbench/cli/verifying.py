@@ -147,8 +147,8 @@ def _say_what_is_missing(
     for study in published.studies:
         if unplanned := published.unplanned(study, found):
             say(
-                f"{study}: {unplanned} pairs of stream and method are published but not in the"
-                " config, and are not verified"
+                f"{study}: pairs of stream and method that are published, but not in the config,"
+                f" and so not verified: {unplanned}"
             )
         _say_why_none(study, found, drawn, asked)
 
