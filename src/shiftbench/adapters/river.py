@@ -87,7 +87,7 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
         model: Any = None,
         tasks: int | None = None,
         seed: int = 0,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         super().__init__(method, settings, model, None, tasks, seed, components)
 
@@ -137,7 +137,7 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
         classes: Sequence[Hashable] | int = (False, True),
         tasks: int | None = None,
         seed: int = 0,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         self.classes = classes
         super().__init__(method, settings, model, classes, tasks, seed, components)
@@ -211,7 +211,7 @@ class ChangeDetector(base.DriftDetector):
         settings: Mapping[str, Any] | None = None,
         tasks: int | None = None,
         seed: int = 0,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         super().__init__()
         self.method = method

@@ -41,7 +41,7 @@ class Segmentation(BaseEstimator):
         self,
         method: Any = "robust-bocpd",
         settings: Mapping[str, Any] | None = None,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         self.method = method
         self.settings = settings

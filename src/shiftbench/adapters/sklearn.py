@@ -79,7 +79,7 @@ class OnlineRegressor(RegressorMixin, _Online):
         model: Any = None,
         tasks: int | None = None,
         random_state: Any = 0,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         super().__init__(method, settings, model, tasks, random_state, components)
 
@@ -129,7 +129,7 @@ class OnlineClassifier(ClassifierMixin, _Online):
         model: Any = None,
         tasks: int | None = None,
         random_state: Any = 0,
-        components: Any = (),
+        components: Any = None,
     ) -> None:
         super().__init__(method, settings, model, tasks, random_state, components)
 

@@ -23,7 +23,9 @@ _imported: dict[Path, set[tuple[Path, int, int]]] = {}
 
 
 def folders(given: Any) -> Folders:
-    """Return the folders of an argument `components`: a path, a list of paths, or nothing."""
+    """Return the folders of an argument `components`: a path, a list of paths, or None."""
+    if given is None:
+        return ()
     several = given if isinstance(given, list | tuple) else [given]
     return tuple(file_path("components", one).resolve() for one in several)
 

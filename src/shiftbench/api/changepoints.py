@@ -75,7 +75,7 @@ def changepoints(
     method: Any = "robust-bocpd",
     *,
     settings: Any = None,
-    components: Any = (),
+    components: Any = None,
     **named: Any,
 ) -> Changepoints:
     """Find the changes of a series.

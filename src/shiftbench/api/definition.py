@@ -54,7 +54,7 @@ def defined(
     settings: Mapping[str, Any],
     dotted: Mapping[str, Any],
     model: Any,
-    own: Any = (),
+    own: Any = None,
 ) -> Definition:
     """Return a method with all its settings.
 

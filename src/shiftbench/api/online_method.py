@@ -33,7 +33,7 @@ def method(
     classes: Sequence[Hashable] | int | None = None,
     tasks: int | None = None,
     seed: int = 0,
-    components: str | Path | Sequence[str | Path] = (),
+    components: str | Path | Sequence[str | Path] | None = None,
     **named: Any,
 ) -> OnlineMethod:
     """Return a method that learns from rows as they come.
