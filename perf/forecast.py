@@ -1,4 +1,4 @@
-"""How close the costs that `shiftbench plan` forecasts are to measured costs.
+"""Compares the costs that `shiftbench plan` forecasts with measured costs.
 
     python -m perf.forecast results/embedded [results/cpu ...] [--before OTHER/results/cpu]
     python -m perf.forecast results/embedded --published config/cpu.yaml

@@ -145,7 +145,7 @@ def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> No
 
 @pytest.mark.parametrize("status", [0, 1, 130, 143])
 def test_without_a_report_nothing_is_added(snakemake, capsys, status) -> None:
-    """There is none after --dry-run or --unlock, or if Snakemake found an error or was stopped."""
+    """No path is printed after --dry-run or --unlock, or after an error or a stop of Snakemake."""
     snakemake |= {"status": status, "report": None}
     assert main.main(["run", "mine.yaml"]) == status
     assert capsys.readouterr().out.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What all rules share: the checked config, the list of its jobs, and where files are.
+"""Settings and functions for all rules: the checked config, the list of its jobs, and paths.
 
 No TensorFlow here: on a cluster every job reads these files.
 """

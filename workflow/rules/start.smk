@@ -1,4 +1,4 @@
-"""What happens before the first job: the lock, checks of the results, and the forecast."""
+"""Steps before the first job: the lock, checks of the results, and the forecast."""
 
 from snakemake.logging import logger
 

@@ -1,4 +1,4 @@
-"""Components of users, known for the time of one call."""
+"""Components in folders of users, which the library knows during one call."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from shiftbench.config import components, digest, environment, spec_code, user_c
 
 Folders = tuple[Path, ...]
 _LOCK = threading.RLock()
-"""Held while components are added: all threads see one library."""
+"""Held while components are added, since all threads share one library."""
 _imported: dict[Path, set[tuple[Path, int, int]]] = {}
-"""The files of each folder, with size and time, as they were when it was imported."""
+"""The Python files of each folder at its last import, with size and modification time."""
 
 
 def folders(given: Any) -> Folders:
@@ -32,9 +32,9 @@ def folders(given: Any) -> Folders:
 
 @contextmanager
 def known(own: Sequence[Path]) -> Iterator[None]:
-    """Add the components of folders for the time of a call. InputError for what is wrong there.
+    """Add the components of folders inside the block. InputError with all that is wrong with them.
 
-    Modules of a folder are imported again if one of its files was edited since.
+    The modules of a folder are imported again if one of its files was edited.
     """
     if not own:
         yield
@@ -49,9 +49,9 @@ def known(own: Sequence[Path]) -> Iterator[None]:
 
 @contextmanager
 def of_this_call() -> Iterator[None]:
-    """Forget at the end the components that a call has added, and all that was read of them.
+    """Remove, at the end of the block, the components that it added, with all that is cached.
 
-    Their files may be edited before the next call.
+    Their files may be edited before the next call, as in a notebook.
     """
     with _LOCK:
         before = components.packages().keys()
@@ -63,7 +63,7 @@ def of_this_call() -> Iterator[None]:
             added = components.packages().keys() - before
             for package in added:
                 components.remove(package)
-            if added or refused:  # one that was refused is not added, but was read
+            if added or refused:  # a refused component was not added, but is cached
                 _clear_caches()
 
 
@@ -78,7 +78,7 @@ def _refresh(folder: Path) -> None:
         for name in [*sys.modules]:
             if name.partition(".")[0] == folder.name:
                 del sys.modules[name]
-        for file in files:  # its bytecode may be as old as the last second, and as long
+        for file in files:  # bytecode counts as current if second and size agree
             with suppress(OSError):
                 Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
         importlib.invalidate_caches()

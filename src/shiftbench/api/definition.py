@@ -29,7 +29,7 @@ class Definition(NamedTuple):
     """A pipeline and a model, each component with all its settings.
 
     name: that of the method in the library, or OWN. trains_network: whether the learner fits a
-    network. own: folders with components of the user.
+    network. own: folders with the user's components.
     """
 
     name: str
@@ -69,7 +69,7 @@ def defined(
     model
         The network, as in a config; None without one.
     own
-        Folders with components of the user: a path, or a list of paths.
+        Folders with the user's components: a path, or a list of paths.
 
     Raises
     ------

@@ -56,8 +56,8 @@ def method(
     seed
         Number of the repetition. Methods with random draws give other results for another seed.
     components
-        A folder with components of yours, or several, as in a config. Their files are read again
-        by each call, so that edits count.
+        A folder with components of yours, or several, as in a config. Edits to their files take
+        effect at the next call.
     **named
         Settings by their name, which one component of the method has: ``noise_sd=2.0``.
 

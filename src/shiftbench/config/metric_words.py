@@ -7,7 +7,6 @@ WORDS = {
     "alarm_area": "area under the alarm curve",
     "auc_at_10": "AUC with 10 % referred",
     "bwt": "backward transfer",
-    "ece": "calibration error",
     "fwt": "forward transfer",
     "k_hat": "k-hat",
     "log_predictive": "log predictive density",

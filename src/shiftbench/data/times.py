@@ -82,14 +82,15 @@ def _of_numbers(cells: Sequence[Any], place: Place) -> np.ndarray:
     are_whole = bool((numbers == numbers.round()).all())
     if (np.abs(numbers) < EXACT).all():
         return numbers.astype(int) if are_whole else numbers
-    whole = [_whole(cell) if are_whole else LARGEST for cell in cells]
-    for row, number in enumerate(whole):
-        if number is None:
+    whole = [_whole(cell) for cell in cells]
+    for row in map(int, np.flatnonzero(np.abs(numbers) >= EXACT)):
+        number = whole[row]
+        if are_whole and number is None:
             raise UserError(
                 f"{place(row)}: {cells[row]!r:.80} is a whole number above 2^53 that has lost"
                 " digits, or may have; write it without a point and an exponent"
             )
-        if not abs(number) < LARGEST and not abs(numbers[row]) < EXACT:
+        if not are_whole or number is None or abs(number) >= LARGEST:
             raise UserError(
                 f"{place(row)}: {cells[row]!r:.80} is too large a time; count it from a later"
                 " start or in larger units"

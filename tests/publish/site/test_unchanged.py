@@ -1,4 +1,4 @@
-"""What pages are made from has another state after each change, also below links."""
+"""A change to any file that pages are made from is noticed, also below links."""
 
 from __future__ import annotations
 

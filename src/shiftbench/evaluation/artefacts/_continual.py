@@ -227,6 +227,11 @@ def most_columns(titles: Iterable[str]) -> int:
     return max(1, min(COLUMNS, int(LETTERS * TITLE / SMALLEST / longest)))
 
 
+def columns_of_methods(study: StudyResults) -> int:
+    """Return how many panels, one for each method with its label, fit side by side, at most."""
+    return most_columns(map(study.label, study.methods))
+
+
 def title_size(panels: Sequence[Axes], titles: Sequence[str]) -> float:
     """Return the size at which the longest title of panels fits beside a number, for all alike."""
     columns = panels[0].get_gridspec().ncols

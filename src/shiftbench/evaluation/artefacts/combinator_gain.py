@@ -223,7 +223,7 @@ def _write_mean(axes: Axes, study: StudyResults, stream: str, learner: str, plac
     """Write the mean of a learner alone into its row, on the wider side of the line at 0."""
     metric = study_ranking.leading_metric(study, NAME)
     mean = statistics.interval(study.score(stream, learner, metric)).mean
-    text = f"{units.text(metric, mean)}{' %' if units.factor(metric) == 100 else ''}"
+    text = units.with_percent(metric, mean)
     low, high = axes.get_xlim()
     x, side = (0.99, "right") if low + high > 0 else (0.01, "left")
     number = axes.text(x, place, text, va="center", ha=side, size=8, weight="bold")

@@ -69,7 +69,8 @@ def message(study: StudyResults) -> str:
     scores = {name: study.score(stream, name, "alarms_at_outliers") for name in alarmed}
     others = _best.others(study, scores, best, lower=True)
     of_best = [waits[name] for name in best if name in waits]
-    return f"{said}{f' ({others[2:]})' if others else ''}{_waiting(study, of_best)}"
+    in_brackets = f" ({others.removeprefix('; ')})" if others else ""
+    return f"{said}{in_brackets}{_waiting(study, of_best)}"
 
 
 def _waiting(study: StudyResults, waits: list[float]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from shiftbench.config import provenance
+from shiftbench.config import metric_words, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
@@ -32,7 +32,8 @@ def draw(study: StudyResults) -> Figure:
     grid = _regimes.flat(_regimes.grid(study, "regime-pairs"))
     baseline, reference = _baseline_and_reference(study)
     metric = study_ranking.leading_metric(study, "regime-pairs")
-    unit = f"{metric}, points" if units.factor(metric) > 1 else metric
+    words = metric_words.words(metric)
+    unit = f"{words}, points" if units.factor(metric) > 1 else words
     deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
     memory = {baseline: _advantage(study, metric, baseline, reference)}
     rows = [

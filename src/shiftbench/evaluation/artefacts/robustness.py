@@ -139,7 +139,7 @@ def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
             **style,
         )
     panel.set_ylim(0, 102)
-    panel.set_xlabel(_label(metric))
+    panel.set_xlabel(units.label(metric))
     panel.set_ylabel("configurations (%)")
 
 
@@ -161,13 +161,7 @@ def _draw_setting(panel: Axes, study: StudyResults, stream: str, name: str) -> N
                 panel.plot([x - half, x + half], [median, median], color=style["color"], lw=2.2)
     panel.set_xticks(range(len(values)), [_text(value) for value in values])
     panel.set_xlim(-0.6, len(values) - 0.4)
-    panel.set_ylabel(_label(study.metrics[0]))
-
-
-def _label(metric: str) -> str:
-    """Return a metric in words with its unit, for axes."""
-    unit = units.shown_unit(metric)
-    return f"{metric_words.words(metric)}{f' ({unit})' if unit else ''}"
+    panel.set_ylabel(units.label(study.metrics[0]))
 
 
 def _value(point: Mapping[str, Any], name: str) -> Any:

@@ -28,7 +28,7 @@ PERCENT = (0.0, 100.0)
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per method. Raises UserError without accuracies."""
     _continual.check(study, "stability-gap", ("accuracy", GAP))
-    rows = _continual.rows(len(study.methods), _most_columns(study))
+    rows = _continual.rows(len(study.methods), _continual.columns_of_methods(study))
     height = 0.75 + 1.5 * rows
     return _figure_parts.draw_blocks(study, height, message, _foot(study), _draw_stream)
 
@@ -83,17 +83,13 @@ def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def _most_columns(study: StudyResults) -> int:
-    return _continual.most_columns(map(study.label, study.methods))
-
-
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     values = {
         name: of_earlier_tasks(100 * anytime.looks(study.run(stream, name)))
         for name in study.methods
     }
     bands = {name: [statistics.band(one, PERCENT) for one in each] for name, each in values.items()}
-    panels = _continual.panels(block, len(values), _most_columns(study))
+    panels = _continual.panels(block, len(values), _continual.columns_of_methods(study))
     size = _continual.title_size(panels, [study.label(name) for name in values])
     for axes, name in zip(panels, values, strict=True):
         for other in bands.values():

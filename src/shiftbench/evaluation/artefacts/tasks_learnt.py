@@ -30,7 +30,7 @@ PERCENT = (0.0, 100.0)
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream with a panel per method. Raises UserError without accuracies."""
     _continual.check(study, "tasks-learnt")
-    rows = _continual.rows(len(study.methods), _most_columns(study))
+    rows = _continual.rows(len(study.methods), _continual.columns_of_methods(study))
     height = 0.75 + 1.45 * rows
     return _figure_parts.draw_blocks(study, height, _leaders.message, _foot(study), _draw_stream)
 
@@ -52,15 +52,11 @@ def _foot(study: StudyResults) -> str:
     )
 
 
-def _most_columns(study: StudyResults) -> int:
-    return _continual.most_columns(map(study.label, study.methods))
-
-
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     percent = {name: 100 * _continual.so_far(study, stream, name) for name in study.methods}
     bands = {name: statistics.band(values, PERCENT) for name, values in percent.items()}
     paper = _continual.published_averages(study, stream)
-    panels = _continual.panels(block, len(bands), _most_columns(study))
+    panels = _continual.panels(block, len(bands), _continual.columns_of_methods(study))
     labels = [study.label(name) for name in bands]
     size = _continual.title_size(panels, labels)
     for axes, name in zip(panels, bands, strict=True):

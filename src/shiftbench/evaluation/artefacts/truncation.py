@@ -45,9 +45,8 @@ def draw(study: StudyResults) -> Figure:
         for panel, metric in zip(panels, FACTS.uses, strict=True):
             panel.set_xscale("log")
             _draw_curves(panel, _points(study, stream, metric))
-            words, unit = metric_words.words(metric), units.shown_unit(metric)
-            panel.set(xlabel="cut in standard deviations", ylabel=f"{words} ({unit})")
-            figure_style.set_title(panel, next(letters), words)
+            panel.set(xlabel="cut in standard deviations", ylabel=units.label(metric))
+            figure_style.set_title(panel, next(letters), metric_words.words(metric))
         figure_style.shared_legend(below, panels[0])
     return figure
 

@@ -56,7 +56,7 @@ def caption(study: StudyResults) -> str:
     content = int(np.isfinite(_content_distance(run, history)).sum())
     return (
         f"{stream}, {study.label(method)}, seed {int(run['seed'].values[0])}: {everything} changes"
-        f" of meaning with a weight of at least {LEAST}, without words that are new;"
+        f" of meaning (weight at least {LEAST}, new words left out);"
         f" {content} are in content words. The table shows the {min(content, ROWS)} largest."
         f" {histories.content_note(store)} distance: 1 - cosine of the word's vectors"
         f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from shiftbench.config import components, provenance
+from shiftbench.config import components, metric_words, provenance
 
 
 class Precision(NamedTuple):
@@ -42,6 +42,12 @@ def text(metric: str, value: float, precision: Precision = SHORT, sign: str = ""
     return f"{value:{sign}z.{precision.digits}g}"
 
 
+def with_percent(metric: str, value: float, precision: Precision = SHORT) -> str:
+    """Return a score as displayed, with % for a fraction; empty for NaN."""
+    number = text(metric, value, precision)
+    return f"{number} %" if number and factor(metric) > 1 else number
+
+
 def decimals(number: int) -> Callable[[float], str]:
     """Return the function that formats a number with `number` decimals."""
     return f"{{:.{number}f}}".format
@@ -67,6 +73,12 @@ def shown_unit(metric: str) -> str:
     """Return the unit of displayed scores: % for fractions; "" for a score without a unit."""
     declared = components.metric(metric).unit
     return "%" if declared == "fraction" else declared
+
+
+def label(metric: str) -> str:
+    """Return a metric in words with the unit of displayed scores, for axes."""
+    shown = shown_unit(metric)
+    return f"{metric_words.words(metric)}{f' ({shown})' if shown else ''}"
 
 
 def unit(metric: str, streams: Mapping[str, xr.Dataset]) -> str:

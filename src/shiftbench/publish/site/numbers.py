@@ -19,8 +19,7 @@ GLOSSES = {
 
 def text(metric: str, value: float) -> str:
     """Return the text of a score, with % for a fraction; empty for NaN."""
-    number = units.text(metric, value, units.LONG)
-    return f"{number} %" if number and units.shown_unit(metric) == "%" else number
+    return units.with_percent(metric, value, units.LONG)
 
 
 def with_interval(metric: str, row: Row) -> str:
