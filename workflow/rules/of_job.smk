@@ -1,4 +1,4 @@
-"""Inputs, commands and resources of the rules' jobs by the plan, and the files of targets."""
+"""Functions for the rules: inputs, command and resources of a planned job, files of a target."""
 
 import shlex
 from functools import cache, cached_property

@@ -65,7 +65,8 @@ def _finished_value(
         if event.anchor in [collection.anchor for collection in open_collections]:
             anchor = event.anchor
             raise UserError(
-                f"{where}: *{anchor} is inside &{anchor}, so it would contain itself; write it out"
+                f"{where}: *{anchor} is inside &{anchor}, whose value would contain itself; replace"
+                f" *{anchor} by a value"
             )
         return anchored.get(event.anchor)
     return None

@@ -87,8 +87,8 @@ def _of_numbers(cells: Sequence[Any], place: Place) -> np.ndarray:
         number = whole[row]
         if are_whole and number is None:
             raise UserError(
-                f"{place(row)}: {cells[row]!r:.80} is a whole number above 2^53 that has lost"
-                " digits, or may have; write it without a point and an exponent"
+                f"{place(row)}: {cells[row]!r:.80} is a whole number above 2^53 and may have"
+                " been rounded; write it without a point and an exponent"
             )
         if not are_whole or number is None or abs(number) >= LARGEST:
             raise UserError(
@@ -117,7 +117,7 @@ def _refuse_a_few_without_number(cells: Sequence[Any], place: Place) -> None:
     if dates and digits and dates + digits == len(cells):
         raise UserError(
             f"{place(without[0])}: {str(cells[without[0]])!r:.80} is a date with dashes, and others"
-            " are written without; write all dates in one form"
+            " have none; write all dates in one form"
         )
     if len(without) < len(cells) / 2 and dates < len(cells) / 2:
         raise UserError(

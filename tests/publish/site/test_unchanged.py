@@ -1,4 +1,4 @@
-"""A change to any file that pages are made from is noticed, also below links."""
+"""A change to any source of a site is noticed, also behind symbolic links."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Pictures(NamedTuple):
 
 
 def numbered(names: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return the different names, 2 before 10, and the number of each of `names`."""
+    """Return the unique names in natural order, 2 before 10, and the index of each name."""
     ordered = sorted(sorted(set(names)), key=_by_numbers)
     number = {name: position for position, name in enumerate(ordered)}
     return ordered, np.array([number[name] for name in names], np.int64)

@@ -62,7 +62,7 @@ def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
 
 
 def _numbered(names: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Return the different names in their order, and the number of each of `names`."""
+    """Return the unique names in their order, as texts, and the index of each name."""
     if names.dtype.kind == "U":
         return numbered(names.tolist())
     different, number = np.unique(names, return_inverse=True)

@@ -140,8 +140,8 @@ def _drawn(
     """Draw about so many images [image] bool, of each cell in proportion.
 
     All copies of an image are drawn or none, or else a learner would be judged on an image that it
-    was trained on. Only a class of a task that has a single image, in copies, is split all the
-    same.
+    was trained on. Exception: if all images of a class of a task are copies of one image, the
+    copies are split.
     """
     first: dict[bytes, int] = {}
     digests = (hashlib.sha256(image.tobytes()).digest() for image in pixels)

@@ -69,8 +69,9 @@ def _foot(study: StudyResults, where: str) -> str:
     known = any(_change_lines.known(store).any() for store in study.streams.values())
     grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
     return (
-        f"{grey * known}{where}: changes of the most probable segmentation, read backwards"
-        f" from the end. First realisation, first seed.{_hidden_note(study)} {study.basis()}"
+        f"{grey * known}{where}: changes in the most probable segmentation, found by"
+        f" backtracking from the end. First realisation, first seed.{_hidden_note(study)}"
+        f" {study.basis()}"
     )
 
 

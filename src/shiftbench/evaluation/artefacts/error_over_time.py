@@ -103,7 +103,7 @@ def _foot(study: StudyResults) -> str:
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{metric_words.opening(metric)} of each task {moment}, mean over seeds; dashed:"
-        f" lines that cover another or have its colour{others}. b: windows of"
+        f" lines that overlap another or share its colour{others}. b: windows of"
         f" {_tasks(lengths)}. c: shifts in the most probable history at the end of the"
         f" stream{dotted}."
     )

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from shiftbench.config import components
+from shiftbench.config import components, metric_words
 from shiftbench.evaluation.scoring import neighbours, statistics, study_ranking, units
 from shiftbench.evaluation.scoring.neighbours import Pair
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -53,7 +53,8 @@ def caption(study: StudyResults) -> str:
     two = None not in statistics.bounds(metric)
     interval = statistics.described(metric) if two else "95 % interval (Student t)"
     return (
-        f"Methods by mean {metric}, best first; each minus the next, paired by seed"
+        f"Methods by mean {metric_words.words(metric)}, best first; each minus the next, paired by"
+        " seed"
         f"{', in percentage points' if of_fraction else f' ({unit})' if unit else ''}, with its "
         f"{interval}. p: paired t test, Holm's method over the pairs of a "
         "stream; equivalent: posterior probability (Student t, reference prior) of a difference "

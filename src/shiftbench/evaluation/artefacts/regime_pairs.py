@@ -97,8 +97,9 @@ def _foot(study: StudyResults) -> str:
     metric = study_ranking.leading_metric(study, "regime-pairs")
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (
-        f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences of "
-        f"{metric}, above 0 is better, paired by seed: mean and 95 % interval (Student t{ends})."
+        f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences "
+        f"in {metric_words.words(metric)}, above 0 is better, paired by seed: mean and 95 % "
+        f"interval (Student t{ends})."
         f"{_regime_lines.grey(study, _deciders(study), _coloured(study))} {study.basis()}"
     )
 

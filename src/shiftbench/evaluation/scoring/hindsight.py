@@ -18,7 +18,7 @@ BOUNDS = {"expected_regret": "regret_bound", "regret": "regret_bound_worst_case"
 def loss(study: StudyResults, stream: str) -> np.ndarray | None:
     """Return the mean loss per row [seed] of the best fixed predictor; NaN for failed seeds.
 
-    It is the loss of a method with a regret minus this regret per row. None without the
+    It is the mean loss of a method that has a regret, minus that regret per row. None without the
     regret, or without a method whose own loss is the loss that the study shows.
     """
     if "regret" not in study.metrics:
