@@ -25,6 +25,7 @@ FULL = "studies/cpu/permuted-mnist-full.html"
 PLACES = (
     "index.html",
     "which-method.html",
+    "gallery.html",
     "matrix/cpu.html",
     "papers/farquhar2020radial.html",
     "papers/farquhar2020radial-lines.html",

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from shiftbench.cli import main
-from shiftbench.config import config_file
+from shiftbench.config import components, config_file
 from shiftbench.config.bibliography import FIVE
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_files, figure_style
@@ -592,6 +592,26 @@ def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) ->
     said = r"digits: of \d+ methods, \d+ are above VCL and \d+ below \(95 % intervals, not"
     assert re.match(rf"{said} corrected\); ", made.alt)
     assert "Accuracy over tasks relative to the baseline" in made.alt
+
+
+def test_the_gallery_shows_each_kind_of_figure_once(
+    site: Path, found: collect.SiteResults, documents: dict[Path, html.Element]
+) -> None:
+    drawn = {one.place: {path.stem for path in drawings(one)} for one in found.studies}
+    sections = documents[site / "gallery.html"].all("section")
+    assert [one.one("h2").text for one in sections] == sorted(set().union(*drawn.values()))
+    for section in sections:
+        kind = section.one("h2").text
+        (place, *_), image = [key for key, kinds in drawn.items() if kind in kinds], "img"
+        assert section.one(image).attributes["src"] == f"figures/{place}/{kind}.webp"
+        assert {link.attributes["href"] for link in section.all("a")} == {
+            f"studies/{place}.html#figures"
+        }
+        assert section.all("p")[0].text == components.summary("artefacts", kind)
+
+
+def drawings(study: collect.SiteStudy) -> list[Path]:
+    return sorted((study.folder / "figures").glob("*.png"))
 
 
 def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:

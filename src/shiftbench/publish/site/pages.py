@@ -23,6 +23,7 @@ from shiftbench.publish.site import (
     charts,
     collect,
     dataset_page,
+    gallery,
     matrix,
     method_page,
     method_styles,
@@ -130,6 +131,8 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
         boards, unplaced = leaderboard.boards(results, ranked, others)
         write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     figures = _write_configs(write, results, ranked, common["cells"])
+    if kinds := gallery.of(results.studies, figures):
+        write("gallery.html", "gallery.html", kinds=kinds)
     leading = [one for one in common["counted_papers"] if one.key in bibliography.FIVE]
     if decided:
         write("index.html", "index.html", papers=leading, **_start(results, ranked, decided))
