@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from shiftbench.evaluation import figure_files, figure_style, text_fitting
+from shiftbench.evaluation.scoring.caption_notes import Basis
 
 MARKS = "Mean over seeds; band: 95 % interval. Left: accuracy, as in Li et al. (2021), Fig. 3. "
 BUDGET = "images: 3 of 3 runs per method. 9 tasks in place of 100 of the paper; one layer (two)."
@@ -58,6 +59,12 @@ def test_the_budget_of_a_caption_begins_a_line_unless_nothing_comes_before_it():
     assert foot.get_text() == f"{MARKS.strip()}\n{BUDGET}"
     (alone,) = figure_style.figure(1.0, BUDGET, BUDGET).texts
     assert alone.get_text() == BUDGET
+
+
+def test_a_figure_has_the_brief_form_of_the_end_of_its_caption():
+    basis = Basis([BUDGET.strip("."), "Seeds vary noise"], ["Half the tasks"])
+    (foot,) = figure_style.figure(1.0, f"{MARKS} {basis}", basis).texts
+    assert " ".join(foot.get_text().split()) == f"{MARKS.strip()} Half the tasks."
 
 
 WORDS = "a stream with a title that takes more words than a panel of a figure is wide"

@@ -19,6 +19,7 @@ from matplotlib.text import Text
 
 from shiftbench.config import bibliography
 from shiftbench.evaluation import text_fitting
+from shiftbench.evaluation.scoring.caption_notes import Basis
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Band, Interval
 
@@ -90,7 +91,7 @@ styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_conte
 
 
 def figure(height: float, caption: str, basis: str = "") -> Figure:
-    """Return an empty figure with its whole caption at the bottom.
+    """Return an empty figure with its caption at the bottom.
 
     Parameters
     ----------
@@ -99,12 +100,14 @@ def figure(height: float, caption: str, basis: str = "") -> Figure:
     caption
         Text below the panels, wrapped to as many lines as it needs.
     basis
-        The end of the caption, on coverage and reductions, which begins a line of its own.
+        The end of the caption, on coverage and reductions, which begins a line of its own. Of
+        `StudyResults.basis`, only the brief form is drawn.
     """
     canvas = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(canvas)
     description = caption.removesuffix(basis).strip() if basis else ""
-    text = f"{description}\n{basis}" if description else caption
+    end = basis.brief if isinstance(basis, Basis) else basis
+    text = f"{description}\n{end}" if description else end or caption
     foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom", parse_math=False)
     text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -100,6 +102,21 @@ def test_a_caption_tells_a_reason_once(images):
         "images: 1 of 3 runs per method, but lp 3 of 3 runs; 6 failed: not finite; lower the"
         " learning rate. few tasks. Seeds vary orders of the images, transformations."
     )
+
+
+def test_the_brief_end_of_a_caption_says_what_is_on_the_page(images):
+    tree, table = summed(images, [stores.image_run(images, "a", 0.8)])
+    tuned = "Every method is tuned alike: the best of 6 trials"
+    study = results.StudyResults(
+        "s", "S", "few tasks.", "", stores.by_path(tree), table, {"images": images}, tuning=tuned
+    )
+    assert study.basis().startswith(f"images: 3 of 3 runs per method. few tasks. {tuned}. Seeds")
+    assert study.basis().brief == (
+        "images: 3 of 3 runs per method. Every method is tuned alike."
+        " Cuts against the paper: on the study's page."
+    )
+    uncut = dataclasses.replace(study, cuts="", tuning="")
+    assert uncut.basis().brief == "images: 3 of 3 runs per method."
 
 
 def test_columns_and_order_of_the_summary(images):

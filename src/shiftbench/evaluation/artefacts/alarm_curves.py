@@ -90,10 +90,10 @@ def _read(study: StudyResults, run: xr.Dataset, curve: Curve) -> np.ndarray:
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
-        "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
-        f" many false alarms, means over seeds{_grey(study)}. Markers: alarms as a method raises"
-        f" them, with {statistics.described(*METRICS)}. Delay: mean number of tasks from a shift to"
-        " the first alarm (Kaplan-Meier); a missed shift counts as the dotted line."
+        "Down and left is better. Lines: the least delay at any threshold with at most so many"
+        f" false alarms, means over seeds{_grey(study)}. Markers: alarms as raised, with"
+        f" {statistics.described(*METRICS)}. Delay: mean number of tasks to the first alarm"
+        " (Kaplan-Meier); a missed shift counts as the dotted line."
         f" {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
     )
 

@@ -107,11 +107,10 @@ def _foot(study: StudyResults, metric: str) -> str:
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (
         f"Colour and name: the method with the best mean {metric}. Numbers: its lead in {unit} "
-        f"{metric}, paired by seed, with the 95 % interval (Student t{ends}). Hatched: not "
-        "resolved, on the left from the methods whose markers stand in the cell too (grey: nor "
-        f"from {versus}), on the right from {versus} (paired t test at 5 %; Holm's method over the "
-        "pairs of methods of a cell, on the right over its methods). Intervals are not corrected."
-        f" {study.basis()}"
+        f"{metric}, paired by seed, with the 95 % interval (Student t{ends}, not corrected). "
+        "Hatched: not resolved, on the left against the methods whose markers stand in the cell "
+        f"(grey: nor against {versus}), on the right against {versus} (paired t test, 5 %, Holm). "
+        f"{study.basis()}"
     )
 
 

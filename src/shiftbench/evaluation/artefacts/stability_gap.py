@@ -63,12 +63,9 @@ def _foot(study: StudyResults) -> str:
     spread = figure_style.spread_note(study, statistics.described("accuracy"))
     return (
         "Average accuracy on the tasks learnt before, at looks while the next task is learnt: mean"
-        f" over seeds, {spread}. A line begins at the end of the task before. Dots: at the ends of"
-        " tasks, which is all that an evaluation after each task shows. Grey: the other methods."
-        " Number: the drop at the worst look of a task (stability gap), mean over tasks, in"
-        " percentage points. A method that begins each task with a new network has to learn them"
-        " all again."
-        f" {study.basis()}"
+        f" over seeds, {spread}. Dots: ends of tasks, which is all that an evaluation after each"
+        " task shows. Grey: the other methods. Number: the drop at the worst look, mean over tasks"
+        f" (stability gap, in points). {study.basis()}"
     )
 
 

@@ -18,6 +18,28 @@ Streams = Mapping[str, xr.Dataset]
 Source = tuple[str, Mapping[str, Any]]
 """The family of a stream, with its settings."""
 TRAINING = ("initialisation", "order of minibatches")
+ELSEWHERE = "Cuts against the paper: on the study's page"
+"""What figures say instead of the cuts."""
+
+
+class Basis(str):
+    """The end of a caption: sentences on what the numbers of a study rest on.
+
+    brief: the part that is drawn in a figure; the rest is in the metadata of its files and on the
+    pages of results.
+    """
+
+    brief: str
+
+    def __new__(cls, sentences: Iterable[str], brief: Iterable[str]) -> Basis:
+        """Join sentences without full stops, some of which may be empty."""
+        basis = super().__new__(cls, _joined(sentences))
+        basis.brief = _joined(brief)
+        return basis
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    return ". ".join(filter(None, sentences)) + "."
 
 
 def of_training(learners: Iterable[str]) -> tuple[str, ...]:

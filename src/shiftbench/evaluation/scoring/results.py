@@ -177,16 +177,18 @@ class StudyResults:
         )
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
-    def basis(self, streams: Sequence[str] | None = None) -> str:
+    def basis(self, streams: Sequence[str] | None = None) -> caption_notes.Basis:
         """Return sentences on what the numbers rest on, for these streams (all if None).
 
         Coverage, calibration, cuts, tuning, what seeds vary, what looks ahead, and units of errors.
+        In brief: coverage, whether the settings are tuned, and units.
         """
         names = list(self.streams) if streams is None else streams
-        notes = [self.coverage(names), self.calibration(names), self.cuts.strip().rstrip(".")]
-        notes += [self.tuning, *self._caption_notes(names)]
-        notes += [units.sentence({name: self.streams[name] for name in names}, self.metrics)]
-        return ". ".join(filter(None, notes)) + "."
+        coverage, cuts = self.coverage(names), self.cuts.strip().rstrip(".")
+        unit = units.sentence({name: self.streams[name] for name in names}, self.metrics)
+        notes = [coverage, self.calibration(names), cuts, self.tuning, *self._caption_notes(names)]
+        brief = [coverage, self.tuning.partition(":")[0], unit, cuts and caption_notes.ELSEWHERE]
+        return caption_notes.Basis([*notes, unit], brief)
 
     def calibration(self, streams: Sequence[str] | None = None) -> str:
         """Say whether predictions are calibrated on these streams (all if None), if known."""
