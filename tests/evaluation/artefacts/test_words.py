@@ -154,7 +154,7 @@ def test_the_caption_counts_the_changes_and_those_of_content():
     content = np.isfinite(history.distance[:, history.content]).sum()
     caption = word_changes.caption(study())
     assert f"{content} are in content words" in caption
-    assert "Words of content are those of a theme." in caption
+    assert "Content words: those of a theme." in caption
 
 
 def test_the_table_of_changes_has_the_planted_words_first():

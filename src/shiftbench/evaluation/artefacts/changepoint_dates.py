@@ -77,7 +77,7 @@ def caption(study: StudyResults) -> str:
     ]
     without = f" No change: {', '.join(none)}." if none else ""
     return (
-        f"Changes of the most probable segmentation, read backwards from the end. time: {times} at"
+        f"Changes in the most probable segmentation, found by backtracking. time: {times} at"
         f" which the new segment begins; probability: of a change within {changes.NEAR} tasks, at"
         f" the end of the segment; before, after: mean{unit} in the segments before and after;"
         f" size: {size}.{without} First realisation, first seed. {study.basis()}"

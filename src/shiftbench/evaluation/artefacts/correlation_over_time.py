@@ -67,8 +67,8 @@ def _foot(study: StudyResults) -> str:
     return (
         "Correlation of two series in the prediction of their next values, mean over pairs and"
         f" seeds; {figure_style.spread_note(study, interval)}, of those that infer changes. {black}"
-        "Below: changes of the most probable segmentation of each seed, read backwards from the"
-        " end, darker where more agree; their mean number is in the title."
+        "Below: changes in the most probable segmentation of each seed, found by backtracking from"
+        " the end, darker where more agree; their mean number is in the title."
         f" {study.basis()}"
     )
 

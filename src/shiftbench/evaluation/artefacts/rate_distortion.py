@@ -143,11 +143,9 @@ def _foot(study: StudyResults) -> str:
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
         f" Mean over seeds, bars: {statistics.described(*PANELS)}, where there are several."
-        f"{_log_odds(study, stream)} Binning dates all documents to the right bin: mean error of a"
-        f" random period of it, and as {bibliography.short('li2021vbs')} draw it. Points of "
-        "equal rates"
-        " stand aside a little."
-        f" {study.basis([stream])}"
+        f"{_log_odds(study, stream)} Binning dates each document to a random period of the right"
+        f" bin, and as {bibliography.short('li2021vbs')} draw it. Points of equal rates are moved"
+        f" apart a little. {study.basis([stream])}"
     )
 
 

@@ -89,7 +89,7 @@ def _foot(study: StudyResults) -> str:
         f"{'; dashed: an event' * events}. Below, for each method: posterior of the run "
         f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
         "length at each step; marks at the top: changepoints of the most probable segmentation, "
-        f"read backwards from the end. First realisation. {study.basis()}"
+        f"found by backtracking from the end. First realisation. {study.basis()}"
     )
 
 

@@ -14,6 +14,8 @@ from shiftbench.config import provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _pictures
+from shiftbench.evaluation.scoring import caption_notes
+from shiftbench.evaluation.scoring.caption_notes import Basis
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("maps",))
@@ -27,7 +29,7 @@ ROW_INCHES = 1.15
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream, with a row per image and a column per segment."""
     height = 0.75 + IMAGES * ROW_INCHES
-    figure = figure_style.figure(height * len(study.streams), _foot(study))
+    figure = figure_style.figure(height * len(study.streams), _foot(study), _cuts(study))
     # The same number for all streams, so that all images have the same size.
     columns = min(SEGMENTS, max(_segments(store) for store in study.streams.values()))
     for name, block in figure_style.divide(figure, study.streams):
@@ -58,7 +60,6 @@ def _message(name: str, store: xr.Dataset) -> str:
 
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
-    cuts = f" {study.cuts.strip().rstrip('.')}." if study.cuts else ""
     sources = "; ".join(
         figure_style.stream_title(name, store) for name, store in study.streams.items()
     )
@@ -67,8 +68,13 @@ def _foot(study: StudyResults) -> str:
         "The same test images, each of another class, under the maps of the first segments of "
         "the first realisation; one map acts on all images of a segment, training and test. "
         "Rotation: counter-clockwise; shift: right and down alike, as a share of the image's "
-        f"size.{cuts}"
-    )
+        f"size. {_cuts(study)}"
+    ).strip()
+
+
+def _cuts(study: StudyResults) -> Basis:
+    cuts = study.cuts.strip().rstrip(".")
+    return Basis([cuts], [cuts and caption_notes.ELSEWHERE])
 
 
 def _draw_stream(block: SubFigure, store: xr.Dataset, columns: int) -> None:

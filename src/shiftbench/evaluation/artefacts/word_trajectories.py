@@ -108,7 +108,7 @@ def _foot(study: StudyResults) -> str:
     chosen = (
         ""
         if study.words
-        else f" Those of content that move farthest. {histories.content_note(store)}"
+        else f" Shown: the content words that move farthest. {histories.content_note(store)}"
     )
     absent = (
         "" if history.present[:, shown].all() else "; none where the text does not have the word"

@@ -39,7 +39,7 @@ class Basis(str):
 
 
 def _joined(sentences: Iterable[str]) -> str:
-    return ". ".join(filter(None, sentences)) + "."
+    return " ".join(f"{one}." for one in sentences if one)
 
 
 def of_training(learners: Iterable[str]) -> tuple[str, ...]:

@@ -80,8 +80,8 @@ def _is_content(words: np.ndarray, stream: xr.DataTree, realisation: int) -> np.
 def content_note(stream: xr.DataTree) -> str:
     """Return the sentence for captions on which words are content words."""
     if "theme" in stream.dataset:
-        return "Words of content are those of a theme."
-    return "Words of content have a letter and are none of the English stop words of scikit-learn."
+        return "Content words: those of a theme."
+    return "Content words: those with a letter, without the English stop words of scikit-learn."
 
 
 def deciding(study: StudyResults, stream: str, artefact: str) -> str:
