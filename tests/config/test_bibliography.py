@@ -58,3 +58,10 @@ def test_no_reader_of_a_figure_sees_a_key(path: Path) -> None:
         if isinstance(node, ast.Constant) and id(node) not in documents:
             keys = KEY.findall(str(node.value))
             assert keys in ([], [node.value]), "works.short(key) says it in words"
+
+
+def test_keys_in_a_text_become_the_names_of_the_works():
+    text = "the rate of li2021vbs, Fig. 5 (cherief2019online)"
+    assert bibliography.in_words(text) == (
+        "the rate of Li et al. (2021), Fig. 5 (Chérief-Abdellatif et al. (2019))"
+    )

@@ -48,6 +48,13 @@ def short(key: str) -> str:
     return works()[key].short
 
 
+def in_words(text: str) -> str:
+    """Return a text with the names of works, as "Li et al. (2021)", in place of their keys."""
+    for key, work in works().items():
+        text = text.replace(key, work.short)
+    return text
+
+
 def as_markdown() -> str:
     """Return all works as a list in Markdown, sorted by key."""
     return "\n".join(

@@ -191,9 +191,7 @@ def divide_levels(axes: Axes, levels: int) -> None:
 
 def stream_title(stream: str, store: xr.Dataset) -> str:
     """Return a stream's name, with its title where that adds something; works by their names."""
-    text = store.attrs["title"]
-    for key, work in bibliography.works().items():
-        text = text.replace(key, work.short)
+    text = bibliography.in_words(store.attrs["title"])
     return stream if text in (stream, f"stream {stream}") else f"{stream}: {text}"
 
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from shiftbench.cli import main
-from shiftbench.config import components, config_file
+from shiftbench.config import bibliography, components, config_file
 from shiftbench.config.bibliography import FIVE
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_files, figure_style
@@ -607,7 +607,8 @@ def test_the_gallery_shows_each_kind_of_figure_once(
         assert {link.attributes["href"] for link in section.all("a")} == {
             f"studies/{place}.html#figures"
         }
-        assert section.all("p")[0].text == components.summary("artefacts", kind)
+        summary = components.summary("artefacts", kind)
+        assert section.all("p")[0].text == bibliography.in_words(summary)
 
 
 def drawings(study: collect.SiteStudy) -> list[Path]:

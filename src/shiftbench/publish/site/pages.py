@@ -280,6 +280,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["json"] = _json
     environment.filters["words"] = metric_words.words
+    environment.filters["works"] = bibliography.in_words
     environment.globals["verdict_marks"] = VERDICT_MARKS
     environment.globals["state_signs"] = STATE_SIGNS
     environment.globals["glosses"] = numbers.GLOSSES
