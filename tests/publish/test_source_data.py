@@ -36,9 +36,12 @@ studies:
     streams: [digits]
     seeds: 2
     metrics: [accuracy, acc, bwt]
-    artefacts: [tasks-learnt, continual-table]
+    artefacts: [tasks-learnt, continual-table, memory]
     model: {mlp: {hidden: [4]}}
-    methods: {gone: [{map: {epochs: 1, batch_size: 10}}]}
+    methods:
+      gone: [{map: {epochs: 1, batch_size: 10}}]
+      four: [{rehearsal: {size: 4, epochs: 1, batch_size: 10}}]
+      eight: [{rehearsal: {size: 8, epochs: 1, batch_size: 10}}]
   pictures:
     title: Turned digits
     streams: [turned]
@@ -86,6 +89,18 @@ def test_what_shows_images_that_were_left_out_is_not_made_again(published, tmp_p
     plan = config_file.load(Path("config/small.yaml"))
     study = result_files.study_folder(published, "pictures")
     assert study_figures.derive(study, plan, tmp_path, others=()) == []
+
+
+def test_sizes_of_images_that_were_left_out_are_kept(published, tmp_path, monkeypatch):
+    monkeypatch.setattr(source_data, "LARGEST_ARRAY", 1000)
+    assert main.main(["publish", "results/small", "--source-data"]) == 0
+    plan = config_file.load(Path("config/small.yaml"))
+    study = result_files.study_folder(published, "forgetting")
+    stream = zarr_zip.read_tree(study / source_data.FILE)["streams/digits"].to_dataset()
+    assert "images" not in stream and stream.sizes["channel"] == 1
+    assert "figures/memory.png" in study_figures.derive(study, plan, tmp_path / "again", ())
+    made = tmp_path / "again/figures/memory.png"
+    assert made.read_bytes() == (study / "figures/memory.png").read_bytes()
 
 
 def test_source_data_say_nothing_about_code_or_machine(published):

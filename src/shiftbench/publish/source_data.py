@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from shiftbench.config import result_paths
@@ -92,9 +93,16 @@ def _groups(
         tree = stream if isinstance(stream, xr.DataTree) else xr.DataTree(stream)
         for node in tree.subtree:
             content = node.to_dataset(inherit=False)
-            large = [key for key, array in content.items() if array.nbytes > LARGEST_ARRAY]
             path = f"/streams/{name}{node.path}".rstrip("/")
-            yield path, _without_code(content.drop_vars(large))
+            yield path, _without_code(_without_large(content))
+
+
+def _without_large(content: xr.Dataset) -> xr.Dataset:
+    """Return the arrays that are small enough, and the sizes of all dimensions."""
+    large = [key for key, array in content.items() if array.nbytes > LARGEST_ARRAY]
+    kept = content.drop_vars(large)
+    lost = {name: np.arange(size) for name, size in content.sizes.items() if name not in kept.sizes}
+    return kept.assign_coords(lost)
 
 
 def _without_code(dataset: xr.Dataset) -> xr.Dataset:
