@@ -117,10 +117,9 @@ def _foot(study: StudyResults) -> str:
     windows = sorted({alarms.horizon(store).window for store in study.streams.values()})
     tasks = " or ".join(map(str, windows))
     return (
-        f"Width: tasks that a drift takes; 0: at once. Alarms per drift, until {tasks} tasks after "
-        "its last: wide drifts have more tasks for them; dotted: one alarm per drift. Mean over "
-        "seeds, and its "
-        f"{statistics.described(*PANELS)}. {study.basis()}"
+        "Width: tasks that a drift takes; 0: at once. Alarms count from the start of a drift until "
+        f"{tasks} tasks after its end, so wide drifts leave time for more; dotted: one per drift. "
+        f"Mean over seeds, and its {statistics.described(*PANELS)}. {study.basis()}"
     )
 
 

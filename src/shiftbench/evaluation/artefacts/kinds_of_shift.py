@@ -7,6 +7,7 @@ the stream that does not change minus that on the stream, on the same tasks and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import mean
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -70,22 +71,23 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults) -> str:
-    """Say which shifts cost a method the most accuracy, and which methods notice these."""
+    """Say which shifts cost the most accuracy, mean over methods, and which methods notice them."""
     still = unchanged(study)
     moving = [name for name in study.streams if name != still]
     lost = {
-        (stream, name): points
-        for stream in moving
-        for name, points in _best.ranked(
+        stream: _best.ranked(
             study, {each: loss(study, still, stream, each).mean for each in study.methods}
-        ).items()
+        )
+        for stream in moving
     }
-    if not lost:
+    if not any(lost.values()):
         return "No method has an accuracy with and without shifts"
-    stream, name = max(lost, key=lambda place: lost[place])
-    points = f"{lost[stream, name]:.1f} points"
-    if lost[stream, name] <= 0:
+    costly = [stream for stream in moving if max(lost[stream].values(), default=0) > 0]
+    if not costly:
         return "No shift costs a method accuracy"
+    stream = max(costly, key=lambda each: mean(lost[each].values()))
+    name = max(lost[stream], key=lambda each: lost[stream][each])
+    points = f"{lost[stream][name]:.1f} points"
     start = f"Shifts in {' '.join(_change(study, stream).split())} cost"
     if len(moving) > 1:
         start = f"{start} the most accuracy, up to {points} ({study.label(name)})"
@@ -115,8 +117,8 @@ def _foot(study: StudyResults) -> str:
     moving = [stream for name, stream in study.streams.items() if name != unchanged(study)]
     window = alarms.horizon(moving[0]).window
     return (
-        "Streams differ only in what changes, with the kind of shift below. Left: accuracy where "
-        "nothing changes minus accuracy where something does, on the same tasks. Middle: shifts "
+        "Streams differ only in what changes; the kind of shift is in brackets. Left: accuracy "
+        "where nothing changes minus accuracy where something does, on the same tasks. Middle: shifts "
         f"with an alarm at most {window} tasks later; high is good where accuracy is lost. Right: "
         f"alarms in all other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
         f"{study.basis()}"

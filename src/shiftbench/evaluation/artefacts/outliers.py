@@ -118,8 +118,8 @@ def _foot(study: StudyResults) -> str:
     scored = _regime_lines.of_metric(study, "crps_clean", "").lines
     return (
         "Down is better. Top: share of the bursts of outliers that raise a false alarm, at once or"
-        f" at most {recent} values later. Middle: mean wait for the first alarm after a change, of"
-        f" which at most {window} values count (Kaplan-Meier). Bottom: CRPS, the error of a"
+        f" at most {recent} values later. Middle: mean wait for the first alarm after a change,"
+        f" cut off at {window} values (Kaplan-Meier). Bottom: CRPS, the error of a"
         " predicted distribution, of each value that is no outlier, before it is learnt. Mean over"
         f" seeds, and its {statistics.described(*ROWS)}."
         f"{_regime_lines.grey(study, scored, _coloured(study))}"

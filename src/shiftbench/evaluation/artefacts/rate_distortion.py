@@ -106,11 +106,10 @@ def _others(study: StudyResults, stream: str) -> str:
     metric = next(iter(_ways(study, stream)))
     scores = {name: study.score(stream, name, metric) for name in study.methods}
     means = {name: -mean for name, mean in _best.means(study, scores).items()}
-    of_curves = {
-        curve: _best.largest({name: means[name] for name in methods if name in means})
-        for curve, methods in _curves(study, stream).items()
-    }
-    labels = {best[0]: curve for curve, best in of_curves.items() if best}
+    labels = {}
+    for curve, methods in _curves(study, stream).items():
+        if first := _best.largest({name: means[name] for name in methods if name in means}):
+            labels[first[0]] = curve if len(methods) == 1 else f"{curve} at its best"
     firsts = {name: scores[name] for name in labels}
     best = [name for name in _best.largest(means) if name in firsts]
     named = replace(study, labels={**study.labels, **labels})

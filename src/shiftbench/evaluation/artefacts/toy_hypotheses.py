@@ -106,8 +106,8 @@ def _foot(study: StudyResults) -> str:
     seed, overtakes = first_overtaking(run)
     number = int(run["seed"].values[seed])
     story = (
-        f"a: seed {number}, the first in which hypothesis 1 (the most likely at the end) was "
-        f"behind hypothesis 2 before; it leads for good from step {overtakes} on."
+        f"a: seed {number}, the first in which hypothesis 1 (the most likely at the end) was once "
+        f"less likely than hypothesis 2; it leads for good from step {overtakes} on."
         if overtakes is not None
         else f"a: seed {number}; in no seed was the hypothesis that wins in the end behind."
     )

@@ -65,8 +65,8 @@ def _foot(study: StudyResults) -> str:
     )
     return (
         f"{sources}. "
-        "The same test images, each of another class, under the maps of the first segments of "
-        "the first realisation; one map acts on all images of a segment, training and test. "
+        "Test images of different classes under the maps of the first segments of the first "
+        "realisation; one map acts on all images of a segment, training and test. "
         "Rotation: counter-clockwise; shift: right and down alike, as a share of the image's "
         f"size. {_cuts(study)}"
     ).strip()

@@ -18,8 +18,8 @@ Streams = Mapping[str, xr.Dataset]
 Source = tuple[str, Mapping[str, Any]]
 """The family of a stream, with its settings."""
 TRAINING = ("initialisation", "order of minibatches")
-ELSEWHERE = "Cuts against the paper: on the study's page"
-"""What figures say instead of the cuts."""
+ELSEWHERE = "What is smaller than in the paper: on the study's page"
+"""What figures say in place of the cuts."""
 
 
 class Basis(str):
