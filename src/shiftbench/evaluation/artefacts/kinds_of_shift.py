@@ -120,8 +120,8 @@ def _foot(study: StudyResults) -> str:
         "Streams differ only in what changes; the kind of shift is in brackets. Left: accuracy "
         "where nothing changes minus accuracy where something does, on the same tasks. Middle: "
         f"shifts with an alarm at most {window} tasks later; high is good where accuracy is lost. "
-        f"Right: alarms in all other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
-        f"{study.basis()}"
+        "Right: alarms in all other tasks. Mean over seeds, and its "
+        f"{statistics.described(*FACTS.uses)}. {study.basis()}"
     )
 
 
