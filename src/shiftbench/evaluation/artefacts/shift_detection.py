@@ -37,6 +37,8 @@ FEWEST = 10
 """Fewest tasks in a bin that is drawn; a stream needs `BINS` times as many."""
 LABELLED = 12
 """Largest number of true shifts that are numbered one by one."""
+SMALL = 7.5
+"""Size of the labels of shifts, of which up to `LABELLED` stand side by side."""
 JOINED = 3
 """Fewest points that a line joins."""
 AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"
@@ -237,7 +239,8 @@ def _label_shifts(axes: Axes, delays: list[np.ndarray], most: int) -> None:
     having = [sum(len(each) > k for each in delays) for k in range(most)]
     seeds = ["" if n == len(delays) else f"\n{n} of {len(delays)} seeds" for n in having]
     if most <= LABELLED:
-        axes.set_xticks(np.arange(most) + 1, [f"{k + 1}{text}" for k, text in enumerate(seeds)])
+        labels = [f"{k + 1}{text}" for k, text in enumerate(seeds)]
+        axes.set_xticks(np.arange(most) + 1, labels, size=SMALL)
 
 
 def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
