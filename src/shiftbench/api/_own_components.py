@@ -78,7 +78,7 @@ def _refresh(folder: Path) -> None:
         for name in [*sys.modules]:
             if name.partition(".")[0] == folder.name:
                 del sys.modules[name]
-        for file in files:  # bytecode counts as current if second and size agree
+        for file in files:  # Python reuses bytecode if time and size agree
             with suppress(OSError):
                 Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
         importlib.invalidate_caches()

@@ -18,7 +18,7 @@ from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.plan import cost, makespan
 
 TRUST_SECONDS = 20.0
-"""The forecast counts as much as measured jobs that took this many seconds in all."""
+"""Weight of the forecast: that of measured jobs which took this many seconds in all."""
 HALF_LIFE = 0.1
 """Share of all forecast time after which a measured time has half its weight, because the load of a
 machine changes."""

@@ -228,7 +228,7 @@ def most_columns(titles: Iterable[str]) -> int:
 
 
 def columns_of_methods(study: StudyResults) -> int:
-    """Return how many panels, one for each method with its label, fit side by side, at most."""
+    """Return the largest number of panels in a row in which the label of each method fits."""
     return most_columns(map(study.label, study.methods))
 
 

@@ -19,7 +19,7 @@ Source = tuple[str, Mapping[str, Any]]
 """The family of a stream, with its settings."""
 TRAINING = ("initialisation", "order of minibatches")
 ELSEWHERE = "What is smaller than in the paper: on the study's page"
-"""What figures say in place of the cuts."""
+"""Sentence in figures that refers to the list of reductions on the page of the study."""
 
 
 class Basis(str):

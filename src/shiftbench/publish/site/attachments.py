@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from shiftbench.config import components, result_paths
+from shiftbench.config import bibliography, components, result_paths
 from shiftbench.core import checkout
 from shiftbench.evaluation import figure_files
 from shiftbench.evaluation.scoring import ranking
@@ -149,11 +149,17 @@ def _alternative(study: SiteStudy, standings: Standings, path: Path) -> str:
 
     What it says is the first sentence of its caption.
     """
-    exists = path.stem in components.names("artefacts")
-    summary = components.summary("artefacts", path.stem) if exists else path.stem
+    summary = about(path.stem) or path.stem
     first, *_ = _caption(path).split(". ")
     sentences = [first.rstrip("."), summary.rstrip("."), *_leaders(study, standings)]
     return ". ".join(filter(None, sentences)) + ". All numbers are in the tables of this page."
+
+
+def about(artefact: str) -> str:
+    """Return what a kind of figure shows, as a sentence; empty for a kind that is not known."""
+    if artefact not in components.names("artefacts"):
+        return ""
+    return bibliography.in_words(components.summary("artefacts", artefact))
 
 
 def _leaders(study: SiteStudy, standings: Standings) -> Iterable[str]:

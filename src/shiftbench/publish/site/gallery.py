@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from shiftbench.config import components
+from shiftbench.publish.site import attachments
 from shiftbench.publish.site.attachments import SiteFigure
 from shiftbench.publish.site.collect import SiteStudy
 
@@ -29,13 +29,7 @@ def of(studies: Sequence[SiteStudy], figures: Mapping[str, Sequence[SiteFigure]]
     for study in studies:
         for one in figures[study.place]:
             drawn.setdefault(one.name, []).append((one, study))
-    known = components.names("artefacts")
     return [
-        Kind(
-            name,
-            components.summary("artefacts", name) if name in known else "",
-            *drawn[name][0],
-            len(drawn[name]),
-        )
+        Kind(name, attachments.about(name), *drawn[name][0], len(drawn[name]))
         for name in sorted(drawn)
     ]
