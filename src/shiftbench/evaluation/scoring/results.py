@@ -181,7 +181,7 @@ class StudyResults:
         """Return sentences on what the numbers rest on, for these streams (all if None).
 
         Coverage, calibration, cuts, tuning, what seeds vary, what looks ahead, and units of errors.
-        `brief` has coverage, whether settings are tuned, units, and where the reductions are listed.
+        `brief` has coverage, whether settings are tuned, units, and where reductions are listed.
         """
         names = list(self.streams) if streams is None else streams
         coverage, cuts = self.coverage(names), self.cuts.strip().rstrip(".")
