@@ -188,8 +188,8 @@ def test_seeds_that_are_copies_have_no_test():
     assert several == "A has the smallest delay on 2 of 2 streams; all seeds alike, so no test"
     mixed = _best.smallest(STUDY, {"s0": below, "s1": {"a": 30 - BEST, "b": 30 - CLOSE}}, "delay")
     assert mixed == (
-        "A has the smallest delay on 2 of 2 streams; on 1 of these, all others are significantly"
-        " worse (on 1, all seeds alike, so no test)"
+        "A has the smallest delay on 2 of 2 streams; it is significantly better than all others"
+        " on 1 of these (on 1, all seeds alike, so no test)"
     )
 
 
@@ -204,25 +204,25 @@ A, B = losses(BEST, CLOSE), losses(CLOSE, BEST)
 @pytest.mark.parametrize(
     ("streams", "sentence"),
     [
-        ([A, losses(BEST, UNSURE)], "A {} on 2 of 2 streams; on 1 {worse}"),
-        ([A, A], "A {} on 2 of 2 streams; on 2 {worse}"),
-        ([A, A, B], "A {} on 2 of 3 streams; on 2 {worse}"),
+        ([A, losses(BEST, UNSURE)], "A {} on 2 of 2 streams; {better} 1 of these"),
+        ([A, A], "A {} on 2 of 2 streams; {better} 2 of these"),
+        ([A, A, B], "A {} on 2 of 3 streams; {better} 2 of these"),
         ([A, B], "A and B each end with the smallest average loss on 1 of 2 streams"),
-        ([losses(BEST, UNSURE)] * 2, "A {} on 2 of 2 streams; on none {worse}"),
+        ([losses(BEST, UNSURE)] * 2, "A {} on 2 of 2 streams; {better} none of these"),
         # Holm's correction is over the learners of a stream.
-        ([losses(BEST, CLOSE, UNSURE), A], "A {} on 2 of 2 streams; on 1 {worse}"),
-        ([losses(BEST, CLOSE, FAR)] * 2, "A {} on 2 of 2 streams; on 2 {worse}"),
-        ([losses(BEST, BEST, FAR), A], "A {} on 2 of 2 streams; on 1 {worse}"),
-        ([losses(BEST, FAILED), A], "A {} on 2 of 2 streams; on 1 {worse}"),
+        ([losses(BEST, CLOSE, UNSURE), A], "A {} on 2 of 2 streams; {better} 1 of these"),
+        ([losses(BEST, CLOSE, FAR)] * 2, "A {} on 2 of 2 streams; {better} 2 of these"),
+        ([losses(BEST, BEST, FAR), A], "A {} on 2 of 2 streams; {better} 1 of these"),
+        ([losses(BEST, FAILED), A], "A {} on 2 of 2 streams; {better} 1 of these"),
         (
             [losses(BEST, CLOSE, FAILED, FAILED, BEST + 1)] * 2,
-            "A {} on 2 of 2 streams; on 2 {worse}",
+            "A {} on 2 of 2 streams; {better} 2 of these",
         ),
     ],
 )
 def test_on_several_streams_the_sentence_counts_where_it_is_significant(streams, sentence):
-    worse = "of these, all others are significantly worse"
-    ends = sentence.format("ends with the smallest average loss", worse=worse)
+    better = "it is significantly better than all others on"
+    ends = sentence.format("ends with the smallest average loss", better=better)
     assert said(*streams) == ends
 
 

@@ -233,8 +233,8 @@ def test_the_title_compares_delays_at_equal_false_alarms(study, pair):
     assert min(METHODS, key=lambda name: np.nanmean(of_other[name])) == best
     assert not paired.worse(of_other.pop(best), [*of_other.values()]).all()
     title = (
-        f"{best} has the smallest {what} on 2 of 2 streams; on none of these, all others are"
-        " significantly worse"
+        f"{best} has the smallest {what} on 2 of 2 streams; it is significantly better than"
+        " all others on none of these"
     )
     assert alarm_curves.draw(pair).get_suptitle() == title
 

@@ -111,8 +111,8 @@ def test_the_title_counts_the_streams_with_the_smallest_crps(study):
     worse = {(best, "crps"): 2 * means[last] / means[best]}
     three = changed.of_streams(study, {"one": worse, "two": {}, "three": worse})
     said = (
-        f"{last} has the smallest CRPS on 2 of 3 streams; on 2 of these, all others are"
-        " significantly worse"
+        f"{last} has the smallest CRPS on 2 of 3 streams; it is significantly better than all"
+        " others on 2 of these"
     )
     assert paired.worse(three.score("one", last, "crps"), [three.score("one", best, "crps")]).all()
     assert forecast_quality.draw(three).get_suptitle() == said

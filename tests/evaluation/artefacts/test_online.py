@@ -69,8 +69,8 @@ def test_the_title_counts_the_streams_without_learners_that_failed(study):
     failed = {(first, LOSS): np.nan}
     three = changed.of_streams(study, {"one": {}, "two": failed, "three": failed})
     said = (
-        f"{second} ends with the smallest average loss on 2 of 3 streams; on none of these, all"
-        " others are significantly worse"
+        f"{second} ends with the smallest average loss on 2 of 3 streams; it is significantly"
+        " better than all others on none of these"
     )
     assert not differ(study, second, LOSS, without=[first]).any()
     assert average_cumulative_loss.draw(three).get_suptitle() == said
@@ -218,8 +218,8 @@ def test_without_a_bound_the_title_says_whose_regret_is_smallest(study):
     assert regret.draw(none).get_suptitle() == said
     two = changed.of_streams(study, {"one": bounds, "two": bounds})
     assert regret.message(two) == (
-        f"{best} has the smallest regret on 2 of 2 streams; on none of these, all others are"
-        " significantly worse"
+        f"{best} has the smallest regret on 2 of 2 streams; it is significantly better than all"
+        " others on none of these"
     )
 
 

@@ -217,15 +217,30 @@ def widths():
 MODES = ("mixture", "morph")
 
 
-def test_a_panel_for_each_metric_and_a_line_for_each_method_and_mode(widths):
+def test_a_row_for_each_metric_a_column_for_each_mode_and_a_line_for_each_method(widths):
     results, values = widths
     panels = drift_width.draw(results).get_axes()
-    assert [len(axes.containers) for axes in panels] == [4, 2, 2]
-    for line, streams in zip(panels[0].containers, ([0, 2], [1, 3]), strict=False):
-        assert line.lines[0].get_ydata() == pytest.approx(100 * values[streams, 0, 0].mean(axis=-1))
-    assert [axes.get_ylabel() for axes in panels] == ["%", "alarms", "%"]
+    assert [len(axes.containers) for axes in panels] == [2, 2, 1, 1, 1, 1]
+    for axes, streams in zip(panels[:2], ([0, 2], [1, 3]), strict=True):
+        mean = 100 * values[streams, 0, 0].mean(axis=-1)
+        assert axes.containers[0].lines[0].get_ydata() == pytest.approx(mean)
+    titles = [axes.get_title(loc="left").split("  ")[-1] for axes in panels[:2]]
+    assert titles == ["kind of drift: mixture", "kind of drift: morph"]
+    labels = [axes.get_ylabel() for axes in panels[::2]]
+    assert labels == ["accuracy\n(%)", "alarms\n(per drift)", "drifts found\n(%)"]
     assert [tick.get_text() for tick in panels[0].get_xticklabels()] == ["0", "2"]
+    assert panels[0].get_xlabel() == "width of a drift (tasks)"
     assert "0: at once" in drift_width.caption(results)
+
+
+def test_bars_of_accuracy_are_of_differences_on_the_same_seeds(widths):
+    results, values = widths
+    bars = drift_width.draw(results).get_axes()[0].containers[0].lines[2][0].get_segments()
+    for ends, stream in zip(bars, (0, 2), strict=True):
+        accuracy = 100 * values[stream, :, 0]
+        over = statistics.interval(accuracy[0] - accuracy.mean(axis=0))
+        expected = accuracy[0].mean() + np.array([over.low, over.high]) - over.mean
+        assert ends[:, 1] == pytest.approx(expected)
 
 
 def test_points_seem_to_lie_at_their_level(widths):

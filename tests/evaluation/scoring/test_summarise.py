@@ -113,7 +113,7 @@ def test_the_brief_end_of_a_caption_says_what_is_on_the_page(images):
     assert study.basis().startswith(f"images: 3 of 3 runs per method. few tasks. {tuned}. Seeds")
     assert study.basis().brief == (
         "images: 3 of 3 runs per method. Every method is tuned alike."
-        " What is smaller than in the paper: on the study's page."
+        " Reductions from the paper are listed on the study's page."
     )
     uncut = dataclasses.replace(study, cuts="", tuning="")
     assert uncut.basis().brief == "images: 3 of 3 runs per method."

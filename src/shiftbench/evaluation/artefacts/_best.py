@@ -149,7 +149,7 @@ def _alone(
             alone += not not_worse(scores[stream], best[0], rest, lower=True)
     copies = sum(len(of) > 1 and comparison.untested(of) != "" for of in compared.values())
     note = f" (on {copies}, {comparison.ALIKE}, so no test)" if copies else ""
-    return f"; on {alone or 'none'} of these, all others are significantly worse{note}"
+    return f"; it is significantly better than all others on {alone or 'none'} of these{note}"
 
 
 def _of_stream(

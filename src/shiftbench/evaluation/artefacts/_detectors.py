@@ -8,6 +8,7 @@ import xarray as xr
 from shiftbench.config import components
 from shiftbench.evaluation.scoring import blind_detectors, run_infos, segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
 
 
 def inferred(study: StudyResults, stream: str, method: str) -> np.ndarray | None:
@@ -64,3 +65,8 @@ def scored(study: StudyResults, stream: str, run: xr.Dataset, metric: str) -> np
 
 def _realisations(run: xr.Dataset) -> zip:
     return zip(run["seed"].values, run["realisation"].values, strict=True)
+
+
+def within_window(delay: Interval, window: int) -> Interval:
+    """Return the interval of a mean delay, cut off at the window: no delay is longer."""
+    return delay._replace(high=np.clip(delay.high, delay.mean, max(window, delay.mean)))

@@ -30,12 +30,16 @@ GAP = 0.11
 
 
 class PanelRow(NamedTuple):
-    """One row of panels. lines: for each method, the function from a stream to its number."""
+    """One row of panels.
+
+    lines: for each method, the function from a stream to its number. reference: number with a
+    horizontal line. within: limits of the axis.
+    """
 
     title: str
     unit: str
     lines: Mapping[str, Callable[[str], Interval]]
-    zero: bool = False
+    reference: float | None = None
     within: tuple[float, float] | None = None
 
 
@@ -56,6 +60,28 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     within = (-3.0, 103.0) if factor > 1 else None
     unit = "%" if factor > 1 else components.metric(metric).unit
     return PanelRow(title, unit, {name: line(name) for name in scored}, within=within)
+
+
+def paired(study: StudyResults, metric: str, title: str) -> PanelRow:
+    """Return the row of a metric with intervals of the difference from the mean of all methods.
+
+    The difference is taken on each seed, so that a hard seed does not widen all intervals.
+    """
+    row = of_metric(study, metric, title)
+
+    def line(name: str) -> Callable[[str], Interval]:
+        def of(stream: str) -> Interval:
+            scores = {each: study.score(stream, each, metric) for each in row.lines}
+            mean = np.mean(list(scores.values()), axis=0)
+            over = statistics.interval(scores[name] - mean).times(units.factor(metric))
+            own = row.lines[name](stream)
+            low, high = (own.mean + end - over.mean for end in (over.low, over.high))
+            return own._replace(low=low, high=high)
+
+        return of
+
+    alone = len(row.lines) < 2
+    return row if alone else row._replace(lines={name: line(name) for name in row.lines})
 
 
 def draw(
@@ -115,8 +141,8 @@ def _draw_panel(
     figure_style.divide_levels(axes, len(columns))
     level = WHOLE / (len(grid.values(1)) * len(columns))
     shifts = figure_style.dodge(len(lines), STEP / level, SPREAD)
-    if row.zero:
-        axes.axhline(0, color=figure_style.MUTED, lw=0.8)
+    if row.reference is not None:
+        axes.axhline(row.reference, color=figure_style.MUTED, lw=0.8)
     for shift, (name, band) in zip(shifts, lines.items(), strict=True):
         style = highlights.style(study, name, coloured)
         drawn = axes.errorbar(
@@ -141,7 +167,7 @@ def _constant(means: Sequence[np.ndarray]) -> float | None:
 def _label(
     panels: Sequence[Axes], study: StudyResults, row: PanelRow, coloured: Sequence[str]
 ) -> None:
-    """Label the axis of a row of panels, and the ends of its last coloured lines."""
+    """Label the axis of a row of panels, and the ends of its last lines: coloured, or one grey."""
     panels[0].set_ylabel(f"{row.title}\n({row.unit})")
     drawn = [axes for axes in panels if axes.containers]
     if not drawn:
@@ -151,4 +177,8 @@ def _label(
         x, y = (np.asarray(each, float) for each in line.get_data())
         if (known := ~np.isnan(y)).any():
             ends[str(line.get_label())] = (x[known][-1], y[known][-1])
-    highlights.name_ends(drawn[-1], highlights.ends(study, ends, coloured), GAP)
+    names = highlights.ends(study, ends, coloured)
+    others = [name for name in ends if name not in coloured]
+    if len(others) == 1:  # a single grey line needs no list in the caption
+        names[study.label(others[0])] = (*ends[others[0]], figure_style.MUTED)
+    highlights.name_ends(drawn[-1], names, GAP)

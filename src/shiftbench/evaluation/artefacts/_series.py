@@ -39,7 +39,7 @@ def axis_label(store: xr.Dataset) -> str:
         return column
     if labels.dtype.kind == "U":
         return "date"
-    return "number of the value" if labels[0] == 1 else "year"
+    return "time step" if labels[0] == 1 else "year"
 
 
 def may_be_drawn(store: xr.Dataset) -> bool:

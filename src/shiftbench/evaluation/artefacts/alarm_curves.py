@@ -90,10 +90,10 @@ def _read(study: StudyResults, run: xr.Dataset, curve: Curve) -> np.ndarray:
 def _foot(study: StudyResults) -> str:
     """Return what is written below the figure."""
     return (
-        "Down and left is better. Lines: the least delay at any threshold with at most so many"
-        f" false alarms, means over seeds{_grey(study)}. Markers: alarms as raised, with"
-        f" {statistics.described(*METRICS)}. Delay: mean number of tasks to the first alarm"
-        " (Kaplan-Meier); a missed shift counts as the dotted line."
+        "Down and left is better. Lines: the least delay over thresholds with at most the false"
+        f" alarms on the x axis, mean over seeds{_grey(study)}. Markers: alarms as raised, with"
+        f" {statistics.described(*METRICS)}. Delay: mean number of tasks from a shift to the first"
+        " alarm (Kaplan-Meier); a missed shift counts as the dotted line."
         f" {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
     )
 
@@ -186,8 +186,7 @@ def _draw_point(
     )
     ends = np.array([[rate.low], [rate.high]])
     bars = np.nan_to_num(np.abs(_shown(ends) - _shown(rate.mean)))
-    window = alarms.horizon(study.streams[stream]).window  # no delay is longer
-    delay = delay._replace(high=np.clip(delay.high, delay.mean, max(window, delay.mean)))
+    delay = _detectors.within_window(delay, alarms.horizon(study.streams[stream]).window)
     axes.errorbar(
         _shown(rate.mean), delay.mean, np.nan_to_num(figure_style.error_bars(delay)), bars,
         elinewidth=0.9, capsize=1.5, clip_on=False, **style,

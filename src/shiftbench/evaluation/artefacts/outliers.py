@@ -7,15 +7,18 @@ second, such as the length of bursts. Other axes are at their last values.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _best, _regime_lines, _regimes
+from shiftbench.evaluation.artefacts import _best, _detectors, _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
 
 ROWS = {
     "alarms_at_outliers": "outliers that raise\na false alarm",
@@ -40,10 +43,18 @@ def draw(study: StudyResults) -> Figure:
         _regime_lines.of_metric(study, metric, title)._replace(unit=unit)
         for (metric, title), unit in zip(ROWS.items(), units, strict=True)
     ]
+    rows[1] = rows[1]._replace(
+        lines={name: partial(_wait, line, window) for name, line in rows[1].lines.items()}
+    )
     figure = _regime_lines.draw(study, grid, rows, message(study), _foot(study), _coloured(study))
     for panel in figure.axes:  # a share of 0 gets a tick, but has no alarms
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
+
+
+def _wait(line: Callable[[str], Interval], window: int, stream: str) -> Interval:
+    """Return the mean wait of a line on a stream, with an interval that ends at the window."""
+    return _detectors.within_window(line(stream), window)
 
 
 def caption(study: StudyResults) -> str:

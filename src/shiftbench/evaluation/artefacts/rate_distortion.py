@@ -142,9 +142,9 @@ def _foot(study: StudyResults) -> str:
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
         f" Mean over seeds, bars: {statistics.described(*PANELS)}, where there are several."
-        f"{_log_odds(study, stream)} Binning dates each document to a random period of the right"
-        f" bin, and as {bibliography.short('li2021vbs')} draw it. Points of equal rates are moved"
-        f" apart a little. {study.basis([stream])}"
+        f"{_log_odds(study, stream)} Binning assigns each document a random period of the right"
+        f" bin (solid); dotted: as {bibliography.short('li2021vbs')} draw it. Points of equal rates"
+        f" are moved apart a little. {study.basis([stream])}"
     )
 
 

@@ -130,7 +130,10 @@ def _has_shifts(study: StudyResults) -> bool:
 
 def _new_segment_bars(study: StudyResults) -> str:
     """Return the words on bars for rows of the next segment; empty without shifts."""
-    words = "; for the next segment, of the difference from the mean of all methods on each seed"
+    words = (
+        "; for the next segment, bars show the interval of a method's difference from the mean of"
+        " all methods, by seed"
+    )
     return words if _has_shifts(study) else ""
 
 

@@ -50,13 +50,14 @@ def draw(study: StudyResults) -> Figure:
     """
     grid, metric = _regimes.grid(study, "regime-map"), _metric(study)
     cells = _regimes.cells(study, metric)
+    found = list(cells.values())
     blocks, rows = grid.blocks(), grid.values(1)
     height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5 + figure_style.MESSAGE
-    figure = figure_style.figure(height, _foot(study, metric), study.basis())
-    below = figure_style.below_message(figure, _message(study, list(cells.values())))
+    figure = figure_style.figure(height, _foot(study, metric, found), study.basis())
+    below = figure_style.below_message(figure, _message(study, found))
     panels = below.subplots(len(blocks), 2, squeeze=False)
     letters = figure_style.panel_letters(panels.size)
-    most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
+    most = max((_lead(study, cell) for cell in found), default=0.0)
     for number, (block, (left, right)) in enumerate(zip(blocks, panels, strict=True)):
         where = f"{grid.describe(block)}: " if block else ""
         _frame(left, grid, letters[2 * number], f"{where}who leads, and its lead over the next")
@@ -67,40 +68,40 @@ def draw(study: StudyResults) -> Figure:
                 cell = cells[grid.stream(column, row, block)]
                 _draw_leader(left, (x, y), study, metric, cell)
                 _draw_lead(right, (x, y), study, metric, cell, most)
-    _legend(below, study, list(cells.values()))
+    _legend(below, study, found)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Count the resolved leads, describe the cells, the number of runs and the reductions."""
+    """Count the significant leads, describe the cells, the number of runs and the reductions."""
     metric = _metric(study)
-    said = _message(study, list(_regimes.cells(study, metric).values()))
-    return f"{said}. {_foot(study, metric)}"
+    cells = list(_regimes.cells(study, metric).values())
+    return f"{_message(study, cells)}. {_foot(study, metric, cells)}"
 
 
 def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
-    """Say who leads in the most cells, and in how many the lead over all others is resolved."""
+    """Say in how many cells a method is better than all others, and who leads in the most."""
     led = Counter(cell.leader for cell in cells if cell.leader is not None)
     if not led:
         return "No cell has a score"
     most = max(led.values())
     best = [name for name in study.methods if led[name] == most]
-    resolved = sum(cell.resolved for cell in cells)
-    everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
-    corrected = f", in {everywhere} after correction over the cells" if resolved else ""
     verb = "leads" if len(best) == 1 else "each lead"
-    said = f"{_best.names(study, best)} {verb} in {most} of {len(cells)} cells; "
+    leads = f"{_best.names(study, best)} {verb} in {most}"
     untested = [cell.untested for cell in cells if cell.untested]
     if len(untested) == len(cells):
-        return f"{said}{untested[0]}, so no test"
+        return f"{leads} of {len(cells)} cells; {untested[0]}, so no test"
     note = f" (in {len(untested)}, {untested[0]}, so no test)" if untested else ""
+    resolved = sum(cell.resolved for cell in cells)
+    everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
+    corrected = f" ({everywhere} after correction over the cells)" if resolved else ""
     return (
-        f"{said}the leader is significantly better than all others in {resolved} of {len(cells)} "
-        f"cells{note}{corrected}"
+        f"In {resolved or 'none'} of {len(cells)} cells{corrected}, one method is significantly"
+        f" better than all others{note}; {leads}"
     )
 
 
-def _foot(study: StudyResults, metric: str) -> str:
+def _foot(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
     """Return what is written below the figure."""
     unit = "percentage points of" if units.factor(metric) > 1 else "units of"
     versus = study.label(str(study.baseline))
@@ -108,10 +109,16 @@ def _foot(study: StudyResults, metric: str) -> str:
     return (
         f"Colour and name: the method with the best mean {metric}. Numbers: its lead in {unit} "
         f"{metric}, paired by seed, with the 95 % interval (Student t{ends}, not corrected). "
-        "Hatched: not resolved, on the left against the methods whose markers stand in the cell "
-        f"(grey: nor against {versus}), on the right against {versus} (paired t test, 5 %, Holm). "
-        f"{study.basis()}"
+        f"Hatched: {_hatched(cells)}. Left: over the methods marked in the cell (grey: also not "
+        f"over {versus}). Right: over {versus}. {study.basis()}"
     )
+
+
+def _hatched(cells: list[StreamRanking]) -> str:
+    """Return the meaning of hatching in words."""
+    if all(cell.untested for cell in cells):
+        return "the lead is not tested"
+    return "the lead is not significant (paired t test, 5 %, corrected by Holm's method)"
 
 
 def _metric(study: StudyResults) -> str:
@@ -237,5 +244,6 @@ def _legend(figure: SubFigure, study: StudyResults, cells: list[StreamRanking]) 
         for name in study.methods
         if name in leading
     ]
-    handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label="not resolved"))
+    label = f"not {'tested' if all(cell.untested for cell in cells) else 'significant'}"
+    handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label=label))
     figure_style.figure_legend(figure, handles)

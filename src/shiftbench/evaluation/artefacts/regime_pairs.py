@@ -37,9 +37,9 @@ def draw(study: StudyResults) -> Figure:
     deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
     memory = {baseline: _advantage(study, metric, baseline, reference)}
     rows = [
-        PanelRow(f"minus {study.label(baseline)}", unit, deciders, zero=True),
+        PanelRow(f"minus {study.label(baseline)}", unit, deciders, reference=0),
         PanelRow(
-            f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True
+            f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, reference=0
         ),
     ]
     shown = [row for row in rows if row.lines]

@@ -116,8 +116,8 @@ def _foot(study: StudyResults) -> str:
     return (
         f"{stream}, {study.label(method)}, seed {seed}, {number:,} words. Hypotheses are those at"
         f" the end of the stream{others}; triangles: changes. Right: the"
-        f" {NEIGHBOURS} nearest words by cosine in each segment's last period. All periods of"
-        f" a segment have the vector of its end{absent}.{chosen} {study.basis([stream])}"
+        f" {NEIGHBOURS} nearest words by cosine in each segment's last period. Each period shows"
+        f" the vector at the end of its segment{absent}.{chosen} {study.basis([stream])}"
     )
 
 

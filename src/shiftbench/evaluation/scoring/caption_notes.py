@@ -18,7 +18,7 @@ Streams = Mapping[str, xr.Dataset]
 Source = tuple[str, Mapping[str, Any]]
 """The family of a stream, with its settings."""
 TRAINING = ("initialisation", "order of minibatches")
-ELSEWHERE = "What is smaller than in the paper: on the study's page"
+ELSEWHERE = "Reductions from the paper are listed on the study's page"
 """Sentence in figures that refers to the list of reductions on the page of the study."""
 
 
