@@ -67,6 +67,17 @@ def test_a_grey_method_is_black_in_colour_and_a_light_name_is_darkened():
     assert blue == pytest.approx(figure_style.COLOURS["blue"])
 
 
+def test_names_stand_beside_their_ends_on_an_axis_without_limits():
+    axes = Figure().subplots()
+    axes.errorbar([0, 1], [84, 80], [1, 1])
+    axes.errorbar([0, 1], [78, 70], [1, 1])
+    highlights.name_ends(axes, {"high": (1, 80, "black"), "low": (1, 70, "black")})
+    low, high = axes.get_ylim()
+    places = {text.get_text(): text.xyann[1] for text in axes.texts}
+    expected = {"high": (80 - low) / (high - low), "low": (70 - low) / (high - low)}
+    assert places == pytest.approx(expected)
+
+
 def test_a_darkened_pink_is_no_purple():
     pink, purple = (
         np.array(highlights.readable(figure_style.COLOURS[name])) for name in ("pink", "purple")

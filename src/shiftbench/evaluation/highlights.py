@@ -133,6 +133,7 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float
         return
     names = sorted(ends, key=lambda name: ends[name][1])
     y = np.array([ends[name][1] for name in names], float)
+    axes.get_ylim()  # scales the axis now, so that the transformations below know its limits
     to_share = axes.transScale + axes.transLimits
     shares = to_share.transform(np.column_stack([np.ones(len(y)), y]))[:, 1]
     for name, share in zip(names, spread(shares, gap), strict=True):

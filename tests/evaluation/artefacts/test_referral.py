@@ -44,9 +44,10 @@ def wide():
 
 @pytest.mark.long
 def test_the_three_best_have_colour_bars_and_names_and_the_others_are_grey(wide):
-    for panel in referral.draw(wide).get_axes():
+    for number, panel in enumerate(referral.draw(wide).get_axes()):
         assert [container.get_label() for container in panel.containers] == ["a", "b", "c"]
-        assert {text.get_text() for text in panel.texts} == {"a", "b", "c"}
+        names = {text.get_text() for text in panel.texts}
+        assert names == ({"a", "b", "c"} if number % 2 else set())
         colours = [line.get_color() for line in panel.get_lines() if len(line.get_xdata()) == 6]
         assert colours.count(highlights.GREY) == 3 and len(set(colours)) == 4
         assert panel.get_legend() is None

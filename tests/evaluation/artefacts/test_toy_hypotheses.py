@@ -49,7 +49,7 @@ def test_one_panel_a_metric_with_one_line_a_kind_of_weights(study):
     panels = {axes.get_ylabel(): axes for axes in toy_hypotheses.draw(study).get_axes()}
     jump = panels[toy_hypotheses.LABELS["jump_f1"]]
     _, labels = jump.get_legend_handles_labels()
-    assert sorted(labels) == ["Bayes weights", "exact MAP", "weights of the paper"]
+    assert sorted(labels) == ["Bayes weights", "exact MAP", "paper's weights"]
     assert toy_hypotheses.LABELS["exact_map_agreement"] in panels
 
 

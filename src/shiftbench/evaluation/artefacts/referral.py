@@ -177,10 +177,10 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
             for axes, of_methods in pair.items()
         ]
         _set_limits(study, pair, coloured, shown)
-        for axes, of_methods in pair.items():
-            means = {name: of_methods[name].mean().iloc[-1] for name in coloured}
-            last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
-            highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
+        *_, (axes, of_methods) = pair.items()  # names in each panel would leave no room for lines
+        means = {name: of_methods[name].mean().iloc[-1] for name in coloured}
+        last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
+        highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
     for (score, by), axes in panels.items():
         title = f"{score.removesuffix(' (%)')}, by {by}"
         figure_style.set_title(axes, next(letters), title)
