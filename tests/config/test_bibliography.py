@@ -63,5 +63,5 @@ def test_no_reader_of_a_figure_sees_a_key(path: Path) -> None:
 def test_keys_in_a_text_become_the_names_of_the_works():
     text = "the rate of li2021vbs, Fig. 5 (cherief2019online)"
     assert bibliography.in_words(text) == (
-        "the rate of Li et al. (2021), Fig. 5 (Chérief-Abdellatif et al. (2019))"
+        "the rate of Li et al. (2021), Fig. 5 (Chérief-Abdellatif et al., 2019)"
     )

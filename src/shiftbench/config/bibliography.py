@@ -49,9 +49,17 @@ def short(key: str) -> str:
 
 
 def in_words(text: str) -> str:
-    """Return a text with the names of works, as "Li et al. (2021)", in place of their keys."""
+    """Return a text with the names of works in place of their keys.
+
+    As "Li et al. (2021)" or, within parentheses, "Li et al., 2021".
+    """
     for key, work in works().items():
-        text = text.replace(key, work.short)
+        first, *rest = text.split(key)
+        for part in rest:
+            within = first.count("(") > first.count(")")
+            name = work.short.replace(" (", ", ").removesuffix(")") if within else work.short
+            first += name + part
+        text = first
     return text
 
 
