@@ -59,6 +59,18 @@ def test_a_study_judges_what_it_has_the_stream_metric_and_method_of(folder: Path
     assert claims.judging(plan) == ["toy"]
 
 
+def test_a_result_that_several_studies_have_counts_once(folder: Path) -> None:
+    plan = loaded(folder)
+    toy = plan.studies["toy"]
+
+    def judged(**changes: object) -> list[str]:
+        again = toy.model_copy(update=changes)
+        return claims.judging(plan.model_copy(update={"studies": {"toy": toy, "again": again}}))
+
+    assert judged(title="Again") == ["toy"]
+    assert judged(seeds=toy.seeds + 1) == judged(drift="after-prediction") == ["toy", "again"]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

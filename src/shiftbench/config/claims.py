@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -94,14 +95,18 @@ def of_study(config: Config, study: str) -> dict[str, list[str]]:
 
     Studies of trials judge none, nor do studies with `judges_claims: false`. Studies with axes
     judge none either, because most of their streams differ from those of the paper on purpose.
+    A result that stands in several studies counts once, in the first of them.
     """
     if study.endswith(TRIALS):
         return {}
     planned = config.studies[study]
-    if planned.axes or not planned.judges_claims:
-        return {}
     streams = {
-        name: [stream for stream in planned.streams if _is_about(claim, config.streams[stream])]
+        name: [
+            stream
+            for stream in planned.streams
+            if _is_about(claim, config.streams[stream])
+            and not _is_repeated(config, study, claim, stream)
+        ]
         for name, claim in config.claims.items()
         if _has_scores(planned, claim)
     }
@@ -109,14 +114,39 @@ def of_study(config: Config, study: str) -> dict[str, list[str]]:
 
 
 def _has_scores(study: Study, claim: Claim) -> bool:
-    """Return whether a study has the metrics and the methods of a claim.
+    """Return whether a study may judge and has the metrics and the methods of a claim.
 
     Claims about a share of seeds are judged only by studies whose seeds are configurations.
     """
+    if study.axes or not study.judges_claims:
+        return False
     if bool(study.configurations) != (claim.over is not None):
         return False
     metrics = {claim.metric, *claim.holds.metrics}
     return metrics <= {*study.metrics} and {*claim.holds.methods} <= {*study.method_of.values()}
+
+
+def _is_repeated(config: Config, study: str, claim: Claim, stream: str) -> bool:
+    """Return whether an earlier study has the scores of a claim from the same runs."""
+    runs = _runs(config, study, claim, stream)
+    return any(
+        runs == _runs(config, other, claim, candidate)
+        for other in takewhile(lambda name: name != study, config.studies)
+        if _has_scores(config.studies[other], claim)
+        for candidate in config.studies[other].streams
+    )
+
+
+def _runs(config: Config, study: str, claim: Claim, stream: str) -> tuple[Any, ...]:
+    """Return what determines the scores of a claim's methods on a stream."""
+    planned, of = config.studies[study], config.streams[stream]
+    pipelines = {
+        method: planned.pipelines[name]
+        for name, method in planned.method_of.items()
+        if method in claim.holds.methods
+    }
+    rules = (planned.model, planned.reveals, planned.drift, planned.tuning, planned.seeds)
+    return of.family, of.settings, pipelines, rules
 
 
 def _is_about(claim: Claim, stream: Stream) -> bool:
