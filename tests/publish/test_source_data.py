@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shiftbench as sb
 from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.data.store import zarr_zip
-from shiftbench.publish import licences, result_files, source_data
+from shiftbench.publish import licences, result_files, source_arrays, source_data
 from shiftbench.publish.derived import study_figures
 from shiftbench.publish.results_folder import ResultsFolder
 from tests import job_calls
@@ -80,19 +81,45 @@ def test_every_figure_and_table_is_made_again_to_the_byte(published, tmp_path):
         assert {Path(path).stem for path in made} == {*of_plan.artefacts}
         for path in made:
             assert (tmp_path / name / path).read_bytes() == (study / path).read_bytes(), path
-            assert study_figures.is_derived(study / path) == (name != "pictures")
+            assert study_figures.is_derived(study / path)
 
 
-def test_what_shows_images_that_were_left_out_is_not_made_again(published, tmp_path, monkeypatch):
-    monkeypatch.setattr(source_data, "LARGEST_ARRAY", 1000)
+def test_what_shows_images_that_were_left_out_is_not_made_again(
+    published, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(source_arrays, "LARGEST_OF_STREAM", 1000)
     assert main.main(["publish", "results/small", "--source-data"]) == 0
+    assert (
+        "pictures: unchanged, without source data: no figure or table can be made from what may be"
+        " redistributed" in capsys.readouterr().out
+    )
     plan = config_file.load(Path("config/small.yaml"))
     study = result_files.study_folder(published, "pictures")
     assert study_figures.derive(study, plan, tmp_path, others=()) == []
 
 
+def arrays(study: Path) -> set[str]:
+    """Return the names of the arrays of runs and streams in the source data of a study."""
+    tree = zarr_zip.read_tree(study / source_data.FILE)
+    nodes = [node for kind in ("runs", "streams") for node in tree[kind].subtree]
+    return {str(name) for node in nodes for name in node.to_dataset(inherit=False)}
+
+
+def test_large_arrays_that_no_artefact_needs_are_left_out(published, tmp_path, monkeypatch):
+    study = result_files.study_folder(published, "forgetting")
+    before = arrays(study)
+    monkeypatch.setattr(source_arrays, "LARGE", 0)
+    assert main.main(["publish", "results/small", "--source-data"]) == 0
+    assert arrays(study) < before
+    plan = config_file.load(Path("config/small.yaml"))
+    made = study_figures.derive(study, plan, tmp_path, others=())
+    assert {Path(path).stem for path in made} == {*plan.studies["forgetting"].artefacts}
+    for path in made:
+        assert (tmp_path / path).read_bytes() == (study / path).read_bytes(), path
+
+
 def test_sizes_of_images_that_were_left_out_are_kept(published, tmp_path, monkeypatch):
-    monkeypatch.setattr(source_data, "LARGEST_ARRAY", 1000)
+    monkeypatch.setattr(source_arrays, "LARGEST_OF_STREAM", 1000)
     assert main.main(["publish", "results/small", "--source-data"]) == 0
     plan = config_file.load(Path("config/small.yaml"))
     study = result_files.study_folder(published, "forgetting")
@@ -149,9 +176,12 @@ def test_larger_files_are_left_out_by_name(published, monkeypatch, capsys):
 def test_data_without_an_open_licence_are_left_out(published, monkeypatch, capsys):
     monkeypatch.setattr(licences, "is_open", lambda licence: False)
     assert main.main(["publish", "results/small", "--source-data"]) == 0
-    said = "toy: unchanged, without source data: the licence of the data of steps is not known"
-    assert said in capsys.readouterr().out
-    assert not (published / "studies/toy" / source_data.FILE).exists()
+    said = "toy: unchanged, with source data, but not for toy-hypotheses"
+    assert said in capsys.readouterr().out.splitlines()
+    kept = zarr_zip.read_tree(published / "studies/toy" / source_data.FILE)["streams/steps"]
+    assert {array.dtype for array in kept.to_dataset().values()} == {np.dtype(bool)}
+    assert source_data.artefacts(published / "studies/toy") == ["detection-table", "score-table"]
+    assert not study_figures.is_derived(published / "studies/toy/figures/toy-hypotheses.svg")
     assert ResultsFolder(published).changed("toy") == []
 
 

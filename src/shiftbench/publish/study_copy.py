@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.config import result_paths
+from shiftbench.config.compatibility_words import listed
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
@@ -75,7 +76,7 @@ def publish(
         _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
     for name in names if with_source and not dry_run else ():
         if name != result_files.OVERVIEW and not name.endswith(TRIALS):
-            done[name] += _write_source(folder, name, result_files.study_folder(target, name))
+            done[name] += _write_source(results, name, result_files.study_folder(target, name))
     left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
     return dict(sorted((done | left_out).items()))
 
@@ -145,14 +146,19 @@ def _publish_study(results: ResultsFolder, target: Path, study: str, code: str) 
         scratch.replace(place, new)
 
 
-def _write_source(results: Path, study: str, target: Path) -> str:
+def _write_source(results: ResultsFolder, study: str, target: Path) -> str:
     """Write the source data of a study with their checksum, and say so, or why they are left out.
 
     target: the published folder of the study.
     """
-    reason = source_data.write(results, study, target / source_data.FILE)
+    assert results.plan is not None, "only results of a run get source data"
+    reason = source_data.write(results.folder, study, results.plan, target / source_data.FILE)
     result_files.update_checksums(target, [source_data.FILE])
-    return f", without source data: {reason}" if reason else ", with source data"
+    if reason:
+        return f", without source data: {reason}"
+    suffice = source_data.artefacts(target)
+    lacking = [name for name in results.plan.studies[study].artefacts if name not in suffice]
+    return f", with source data{f', but not for {listed(lacking)}' if lacking else ''}"
 
 
 def _write_costs(results: ResultsFolder, study: str, target: Path) -> None:
