@@ -140,7 +140,8 @@ class LogHandler(LogHandlerBase):
         study = self._progress.finish(job)
         self._screen.update()
         if study:
-            self._screen.say(f"{study} is done: {self._progress.results.get(study, '')}")
+            result = self._progress.results.get(study)
+            self._screen.say(f"{study} is done{f': {result}' if result else ''}")
         done, total = self._progress.done, self._progress.total
         if not self._screen.is_interactive and done - self._shown >= SHARE_OF_LINES * total:
             self._shown = done

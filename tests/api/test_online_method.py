@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy import sparse
 
 import shiftbench as sb
 from shiftbench.api.recorded_changes import RecordedChanges
@@ -178,6 +179,7 @@ def test_rows_that_do_not_fit_are_refused_with_the_remedy(make, x, y, message) -
     ("x", "y", "message"),
     [
         ({"a": 1.0}, 1.0, "the row has no b; it has a"),
+        ({}, 1.0, "the row has no a and b; it is empty"),
         ({"a": 1.0, "b": 1.0, "c": 1.0}, 1.0, "c: earlier rows had no such input"),
         ([1.0, 2.0], 1.0, "inputs without names"),
         (None, 1.0, "a row without inputs"),
@@ -415,7 +417,7 @@ def test_numbers_of_numpy_are_settings_and_rows_of_pandas_have_any_index() -> No
 def test_dates_and_complex_numbers_are_no_inputs(column) -> None:
     frame = pd.DataFrame({"x": column})
     for rows in (frame, frame.to_numpy()):
-        with pytest.raises(ValueError, match="inputs are real numbers; convert dates"):
+        with pytest.raises(ValueError, match=r"^inputs are real numbers; convert dates [^;]*$"):
             sb.method("vcl-linear").learn_many(rows, [1.0, 2.0])
 
 
@@ -449,3 +451,8 @@ def test_a_method_shows_its_name_and_how_much_it_learnt() -> None:
     m = sb.method("bocpd")
     m.learn_one(None, 1.0)
     assert repr(m) == "<OnlineMethod bocpd, tasks_done=1>"
+
+
+def test_a_sparse_matrix_is_refused_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"inputs are sparse; give an array, as X\.toarray\(\)"):
+        sb.method("online-logistic").learn_many(sparse.csr_matrix(np.eye(2)), [0, 1])

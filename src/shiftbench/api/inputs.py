@@ -73,8 +73,8 @@ class Inputs:
             values = _rows(self._unnamed(rows))
         if values.shape != (size, *self.shape):
             raise InputError(
-                f"rows of shape {values.shape}; expected {(size, *self.shape)}, as many as targets"
-                " and as wide as earlier rows"
+                f"rows of shape {values.shape}; expected {(size, *self.shape)}, a target each, as"
+                " wide as earlier rows"
             )
         return self._finite(values, axis=1)
 
@@ -95,7 +95,8 @@ class Inputs:
         if self.names is None:
             raise InputError("inputs with names, but earlier rows have none; give an array")
         if missing := [str(name) for name in known if name not in names]:
-            raise InputError(f"the row has no {listed(missing)}; it has {listed(map(str, names))}")
+            found = f"it has {listed(map(str, names))}" if names else "it is empty"
+            raise InputError(f"the row has no {listed(missing)}; {found}")
         if others := [str(name) for name in names if name not in known]:
             raise InputError(f"{listed(others)}: earlier rows had no such input; leave it out")
         if len(names) > len(known):
@@ -145,6 +146,8 @@ def _has_others(objects: np.ndarray) -> bool:
 
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
+    if hasattr(values, "toarray"):
+        raise InputError("the inputs are sparse; give an array, as X.toarray()")
     try:
         found = array("x", values)
         if found.dtype == float:
@@ -156,6 +159,8 @@ def _array(values: Any) -> np.ndarray:
                 "inputs are real numbers; convert dates and complex numbers to real numbers"
             )
         return np.asarray(found, float)
+    except InputError:  # it is a ValueError, too
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         if isinstance(values, Sequence) and any(isinstance(row, Mapping) for row in values):
             raise InputError("X is a list of mappings; give pandas.DataFrame(X)") from None

@@ -105,7 +105,7 @@ class _Stop:
         if number := self.number or max(-status, 0):
             how = "what still ran was killed" if self.killed else "no job is left running"
             name = signal.Signals(number).name
-            _say(f"stopped by {name}, {how}; the same command (`make run`) goes on from there")
+            _say(f"stopped by {name}, {how}; the same command goes on from there")
 
 
 def _begin(parent: int) -> None:

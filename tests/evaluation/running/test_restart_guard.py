@@ -9,6 +9,7 @@ from shiftbench.evaluation.running import restart_guard
 
 
 def test_only_progress_counts(tmp_path: Path) -> None:
+    assert restart_guard.has_advanced(tmp_path)
     assert not restart_guard.has_advanced(tmp_path)
     for task, loops, looks, advanced in [
         (3, {}, 0, True),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.scoring import paper_numbers, results, summarise
@@ -319,3 +320,31 @@ def test_results_from_files_equal_those_in_memory(tmp_path):
     assert again.methods == ["vbs-k6", "vcl", "lp"]
     assert again.basis() == study.basis()
     assert again.basis().startswith("images: 3 of 3 runs per method. 9 tasks in place of 100. ")
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        ([1.5, 0.5, 0.5], r"a score is 1.5, and its bounds are 0.0 and 1.0"),
+        ([-0.5, 0.5, 0.5], r"a score is -0.5, and its bounds"),
+        (0.5, r"the score has the shape \(\) .*; return real numbers of the shape \(3,\)"),
+        ([[0.5] * 3], r"the score has the shape \(1, 3\)"),
+        (["high"] * 3, r"the score has the shape \(3,\) and the type <U4"),
+    ],
+)
+def test_a_score_that_a_metric_may_not_have_is_refused(images, monkeypatch, score, message):
+    run = stores.image_run(images, "vbs-k3", 0.8, decides=True)
+    ours = components.load_metric("shift_recall")
+    broken = dataclasses.replace(ours, score=lambda run, stream: np.array(score))
+    monkeypatch.setattr(components, "load_metric", lambda name: broken)
+    with pytest.raises(UserError, match=rf'metric "shift_recall" \(.*\): {message}'):
+        summed(images, [run], metrics=["shift_recall"])
+
+
+def test_a_score_may_exceed_its_bounds_by_rounding(images, monkeypatch):
+    run = stores.image_run(images, "vbs-k3", 0.8, decides=True)
+    ours = components.load_metric("shift_recall")
+    rounded = dataclasses.replace(ours, score=lambda run, stream: np.full(3, 1 + 1e-15))
+    monkeypatch.setattr(components, "load_metric", lambda name: rounded)
+    _, table = summed(images, [run], metrics=["shift_recall"])
+    assert table["mean"].tolist() == [pytest.approx(1)]

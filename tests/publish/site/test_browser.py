@@ -48,7 +48,7 @@ def test_the_site_is_small(site: Path) -> None:
 
 
 def test_no_page_but_those_for_reference_is_long(site: Path) -> None:
-    reference = ("-details", "-lines")
+    reference = ("_details", "-lines")
     pages_to_read = [one for one in site.rglob("*.html") if not one.stem.endswith(reference)]
     lengths = {one: len(html.read(one).one("body").text.split()) for one in pages_to_read}
     assert len(lengths) > 300

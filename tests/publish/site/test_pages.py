@@ -154,7 +154,7 @@ def test_numbers_are_those_of_the_summary(
     folder, name = place.split("/")
     summary = pd.read_csv(PUBLISHED / folder / "studies" / name / "summary.csv")
     detailed = len(summary) > study_page.MOST_SCORES
-    page = site / "studies" / f"{place}{'-details' if detailed else ''}.html"
+    page = site / "studies" / f"{place}{'_details' if detailed else ''}.html"
     rows = documents[page].one("table", id="table").all("tr")[1:]
     cells = {
         (row.attributes["data-stream"], row.attributes["data-method"], metric): cell
@@ -335,7 +335,7 @@ def test_numbers_of_papers_that_train_more_say_how_much_less_we_train(
     page = documents[site / "studies/cpu/permuted-mnist.html"]
     row = page.one("tr", id="vogn")
     assert "0.01 of the paper's training" in row.one("td", data_paper="acc").text
-    details = documents[site / "studies/cpu/permuted-mnist-details.html"]
+    details = documents[site / "studies/cpu/permuted-mnist_details.html"]
     assert "94.0 ± 0.8" in details.one("main").text
     assert "vogn.alpha: 0.03" in row.text
 

@@ -15,10 +15,12 @@ FILE = "stopped.json"
 
 
 def has_advanced(scratch: Path) -> bool:
-    """Return whether the run has advanced since it was last stopped; keep its position."""
+    """Return whether the run has advanced since it was last stopped; keep its position.
+
+    True at the first stop, which may come before the first checkpoint.
+    """
     position, file = _position(scratch), scratch / FILE
-    before = file.read_text() if file.is_file() else ""
-    if position == before:
+    if file.is_file() and file.read_text() == position:
         return False
     atomic_files.write(file, position)
     return True

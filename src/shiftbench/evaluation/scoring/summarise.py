@@ -42,6 +42,8 @@ COLUMNS = (
 
 MAX_REASONS = 3
 """Reasons of failed runs that one text lists."""
+ROUNDING = 1e-9
+"""Distance by which a score may exceed its bounds."""
 
 
 def summarise(
@@ -193,6 +195,7 @@ def _scored(
         else:
             tasks = good["score"].sel(metric=metric, drop=True).reindex_like(blank)
             mean = tasks.isel(task=-1, drop=True) if _of_all(run, metric) else tasks.mean("task")
+        _refuse_outside(metric, mean.values)
         score.append(mean.reindex(seed=blank["seed"]))
         by_task.append(tasks.transpose("seed", "task"))
     labels = pd.Index(list(metrics), name="metric")
@@ -210,9 +213,29 @@ def _of_run(
 ) -> np.ndarray:
     """Return a metric of a finished run [seed], with the reference if it compares with that."""
     row = components.load_metric(metric)
-    if "reference" in row.study:
-        return row.score(run, stream, reference)
-    return row.score(run, stream)
+    others = (reference,) if "reference" in row.study else ()
+    values, seeds = np.asarray(row.score(run, stream, *others)), run.sizes["seed"]
+    if values.shape != (seeds,) or values.dtype.kind not in "bif":
+        raise UserError(
+            f"{_named(metric)}: the score has the shape {values.shape} and the type"
+            f" {values.dtype}; return real numbers of the shape ({seeds},), one for each seed"
+        )
+    return values
+
+
+def _refuse_outside(metric: str, values: np.ndarray) -> None:
+    """Raise UserError for a score that the bounds of its metric exclude, but for rounding."""
+    low, high = statistics.bounds(metric)
+    below = low is not None and np.nanmin(values, initial=low) < low - ROUNDING
+    if below or (high is not None and np.nanmax(values, initial=high) > high + ROUNDING):
+        raise UserError(
+            f"{_named(metric)}: a score is {np.nanmin(values) if below else np.nanmax(values):g},"
+            f" and its bounds are {low} and {high}; correct the score, or the bounds"
+        )
+
+
+def _named(metric: str) -> str:
+    return f'metric "{metric}" ({components.module_name("metrics", metric)})'
 
 
 def _of_all(run: xr.Dataset, metric: str) -> bool:

@@ -207,7 +207,7 @@ def _write_configs(
     for study in results.studies:
         content = _study(study, ranked[study.place], results, write.site)
         write("study.html", f"studies/{study.place}.html", **content)
-        write("study-details.html", f"studies/{study.place}-details.html", **content)
+        write("study-details.html", f"studies/{study.place}_details.html", **content)
         shown[study.place] = content["figures"]
     return shown
 
