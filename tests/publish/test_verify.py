@@ -301,3 +301,11 @@ def test_an_edited_overview_is_not_published(overview: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path, capsys, verb: str) -> None:
     assert main.main([verb, str(tmp_path / "nowhere")]) == 2
     assert "nowhere: there is no such folder" in capsys.readouterr().err
+
+
+def test_results_that_nothing_can_be_compared_with_are_named(tmp_path: Path, capsys) -> None:
+    (tmp_path / "results/mine").mkdir(parents=True)
+    assert main.main(["verify", str(tmp_path / "results/mine")]) == 2
+    said = capsys.readouterr().err
+    assert "results/published/mine: there are no such results to compare with" in said
+    assert f"name another folder, as verify {tmp_path / 'results/mine'} FOLDER" in said

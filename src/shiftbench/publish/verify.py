@@ -56,9 +56,13 @@ class ComparedItem(NamedTuple):
 
 def compare(ours: Path, reference: Path) -> list[ComparedItem]:
     """Compare all studies that both folders have. Raises UserError without a common study."""
-    for folder in (ours, reference):
-        if not folder.is_dir():
-            raise UserError(f"{folder}: there is no such folder of results")
+    if not ours.is_dir():
+        raise UserError(f"{ours}: there is no such folder of results")
+    if not reference.is_dir():
+        raise UserError(
+            f"{reference}: there are no such results to compare with; publish some, or name another"
+            f" folder, as verify {ours} FOLDER"
+        )
     of_reference = result_paths.finished(reference)
     common = [name for name in result_paths.finished(ours) if name in of_reference]
     if not common:
