@@ -160,7 +160,7 @@ def test_a_part_that_raises_at_import_is_named_with_its_line(folder) -> None:
     [
         ("def build(", "def build((", r"zero.py, line \d+: "),
         ("class Settings", "class Setings", "needs a dataclass Settings"),
-        ("def build", "def built", "one of the learners needs a function `build`"),
+        ("def build", "def built", "the learner needs a function `build`"),
         ("takes=", "gives=", r"one of the learners declares `FACTS = Facts\(takes="),
         (
             "model=False",

@@ -186,7 +186,7 @@ def _of_component(kind: str, name: str) -> Iterator[str]:
     for function in functions(kind, name):
         if not components.defines(kind, name, function):
             other = " or `tabulate`" if function == "draw" else ""
-            yield f"{file}: one of the {kind} needs a function `{function}`{other}"
+            yield f"{file}: the {kind.removesuffix('s')} needs a function `{function}`{other}"
 
 
 def _of_facts(kind: str, name: str) -> Iterator[str]:
