@@ -19,6 +19,10 @@ def test_a_sentence_of_all_captions_is_shown_once() -> None:
         "Down is better.",
     ]
     assert shared == "10 of 10 runs, prior .005 (1)."
+    assert attachments.shared_sentences([one, two], "10 of 10 runs, prior .005 (1)") == (
+        shorter,
+        "",
+    )
 
 
 def test_a_single_figure_keeps_its_caption() -> None:

@@ -73,15 +73,20 @@ def figures(
     ]
 
 
-def shared_sentences(figures: list[SiteFigure]) -> tuple[list[SiteFigure], str]:
-    """Return figures with shorter captions, and the sentences that all captions share."""
+def shared_sentences(
+    figures: list[SiteFigure], elsewhere: str = ""
+) -> tuple[list[SiteFigure], str]:
+    """Return figures with shorter captions, and the sentences that all captions share.
+
+    elsewhere: text in another place of the page, whose sentences are not repeated.
+    """
     if len(figures) < 2:
         return figures, ""
     captions = [_sentences(one.caption) for one in figures]
     shared = [one for one in captions[0] if all(one in caption for caption in captions)]
     own = [[one for one in caption if one not in shared] for caption in captions]
     shorter = [one._replace(caption=" ".join(rest)) for one, rest in zip(figures, own, strict=True)]
-    return shorter, " ".join(shared)
+    return shorter, " ".join(one for one in shared if one.rstrip(".") not in elsewhere)
 
 
 def _caption(picture: Path) -> str:

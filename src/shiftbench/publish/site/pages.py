@@ -243,7 +243,7 @@ def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path
     rows = study_page.rows(study, ranked, results)
     with_svg = attachments.has_svg(results)
     copied = attachments.figures(study, ranked, site, with_svg)
-    figures, of_figures = attachments.shared_sentences(copied)
+    figures, of_figures = attachments.shared_sentences(copied, study.planned.cuts)
     return {
         "study": study,
         "standings": ranked,
