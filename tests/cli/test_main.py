@@ -480,7 +480,9 @@ def test_results_may_be_the_present_folder(tmp_path, monkeypatch, capsys) -> Non
     (tmp_path / "results/mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "results/mine")
     assert main.main(["verify", "."]) == 2
-    assert f"{tmp_path}/results/published/mine: there is no such folder" in capsys.readouterr().err
+    assert (
+        f"{tmp_path}/results/published/mine: there are no such results" in capsys.readouterr().err
+    )
 
 
 def test_components_in_no_folder_are_refused(tmp_path, capsys) -> None:

@@ -163,7 +163,7 @@ def test_a_single_panel_has_no_letter_and_many_have_different_ones():
         ("stream digits", "digits"),
         ("digits", "digits"),
         ("Digits under maps", "digits: Digits under maps"),
-        ("Maps (li2021vbs, 4.2)", "digits: Maps (Li et al. (2021), 4.2)"),
+        ("Maps (li2021vbs, 4.2)", "digits: Maps (Li et al., 2021, 4.2)"),
         ("many words " * 20, f"digits: {'many words ' * 20}"),
     ],
 )

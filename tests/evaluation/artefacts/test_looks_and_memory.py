@@ -228,7 +228,7 @@ def test_names_beside_lines_stay_in_the_panel():
 
 def while_learnt(learner, lower=0.0):
     """Return accuracies [seed, task, tested] that have a spread over seeds, and their mean."""
-    values = continual_stores.matrix(learner) - lower
+    values = (continual_stores.matrix(learner) - lower).clip(0, 1)
     return values, 100 * np.diagonal(values, axis1=1, axis2=2).mean(axis=1)
 
 
