@@ -73,8 +73,8 @@ class Inputs:
             values = _rows(self._unnamed(rows))
         if values.shape != (size, *self.shape):
             raise InputError(
-                f"rows of shape {values.shape}; expected {(size, *self.shape)}, a target each, as"
-                " wide as earlier rows"
+                f"rows of shape {values.shape}; expected {(size, *self.shape)}, one row for"
+                " each target, as wide as earlier rows"
             )
         return self._finite(values, axis=1)
 

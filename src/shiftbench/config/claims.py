@@ -145,8 +145,8 @@ def _runs(config: Config, study: str, claim: Claim, stream: str) -> tuple[Any, .
         for name, method in planned.method_of.items()
         if method in claim.holds.methods
     }
-    rules = (planned.model, planned.reveals, planned.drift, planned.tuning, planned.seeds)
-    return of.family, of.settings, pipelines, rules
+    keys = ("model", "reveals", "drift", "tuning", "configurations", "seeds")
+    return of.family, of.settings, pipelines, [getattr(planned, key) for key in keys]
 
 
 def _is_about(claim: Claim, stream: Stream) -> bool:

@@ -37,12 +37,12 @@ def needed(groups: Groups, suffice: Callable[[Groups], bool]) -> dict[str, xr.Da
     kept, sizes = dict(groups), Counter[str]()
     for path in filter(_is_run, groups):
         sizes.update({str(name): array.nbytes for name, array in groups[path].items()})
-    for name, size in sizes.most_common():
+    for name in (name for name, size in sizes.most_common() if size > LARGE):
         fewer = {
             path: _without(content, [name]) if _is_run(path) else content
             for path, content in kept.items()
         }
-        if size > LARGE and suffice(fewer):
+        if suffice(fewer):
             kept = fewer
     return kept
 

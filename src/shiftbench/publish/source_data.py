@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shiftbench.config import jobs, result_paths, specs
+from shiftbench.config import components, result_paths, specs
 from shiftbench.config.schema import Config
 from shiftbench.data.store import zarr_groups, zarr_zip
 from shiftbench.evaluation import artefact_files
@@ -49,9 +49,12 @@ class SourceData:
 
 
 def artefacts(study: Path) -> list[str]:
-    """Return the artefacts that source data suffice for, by a published study; none without."""
+    """Return the artefacts that the source data of a published study suffice for.
+
+    study: its folder. Empty without source data.
+    """
     path = study / FILE
-    return list(store_metadata.attributes(path)[ARTEFACTS]) if path.exists() else []
+    return list(store_metadata.attributes(path).get(ARTEFACTS, ())) if path.exists() else []
 
 
 def write(results: Path, study: str, config: Config, target: Path) -> str:
@@ -106,9 +109,9 @@ class _Redrawing:
                 artefact_files.save(artefact, made, Path(folder) / artefact)
             except Exception:  # without an array that it needs, an artefact fails in its own way
                 return False
-            kind = "figures" if jobs.is_figure(artefact) else "tables"
+            ours = self._study / f"{components.artefact_kind(artefact)}s"
             return all(
-                path.read_bytes() == (self._study / kind / path.name).read_bytes()
+                path.read_bytes() == (ours / path.name).read_bytes()
                 for path in Path(folder).iterdir()
             )
 

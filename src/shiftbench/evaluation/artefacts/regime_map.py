@@ -89,7 +89,7 @@ def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
     verb = "leads" if len(best) == 1 else "each lead"
     leads = f"{_best.names(study, best)} {verb} in {most}"
     untested = [cell.untested for cell in cells if cell.untested]
-    if len(untested) == len(cells):
+    if not _is_tested(cells):
         return f"{leads} of {len(cells)} cells; {untested[0]}, so no test"
     note = f" (in {len(untested)}, {untested[0]}, so no test)" if untested else ""
     resolved = sum(cell.resolved for cell in cells)
@@ -105,20 +105,24 @@ def _foot(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
     """Return what is written below the figure."""
     unit = "percentage points of" if units.factor(metric) > 1 else "units of"
     versus = study.label(str(study.baseline))
+    test = " (paired t test, 5 %, corrected by Holm's method)" if _is_tested(cells) else ""
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (
         f"Colour and name: the method with the best mean {metric}. Numbers: its lead in {unit} "
         f"{metric}, paired by seed, with the 95 % interval (Student t{ends}, not corrected). "
-        f"Hatched: {_hatched(cells)}. Left: over the methods marked in the cell (grey: also not "
-        f"over {versus}). Right: over {versus}. {study.basis()}"
+        f"Hatched: the lead is {_hatched(cells)}{test}. Left: over the methods marked in the cell "
+        f"(grey: also not over {versus}). Right: over {versus}. {study.basis()}"
     )
 
 
 def _hatched(cells: list[StreamRanking]) -> str:
-    """Return the meaning of hatching in words."""
-    if all(cell.untested for cell in cells):
-        return "the lead is not tested"
-    return "the lead is not significant (paired t test, 5 %, corrected by Holm's method)"
+    """Return the meaning of hatching, for the legend."""
+    return "not significant" if _is_tested(cells) else "not tested"
+
+
+def _is_tested(cells: list[StreamRanking]) -> bool:
+    """Return whether a test was possible in any cell."""
+    return not all(cell.untested for cell in cells)
 
 
 def _metric(study: StudyResults) -> str:
@@ -244,6 +248,5 @@ def _legend(figure: SubFigure, study: StudyResults, cells: list[StreamRanking]) 
         for name in study.methods
         if name in leading
     ]
-    label = f"not {'tested' if all(cell.untested for cell in cells) else 'significant'}"
-    handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label=label))
+    handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label=_hatched(cells)))
     figure_style.figure_legend(figure, handles)

@@ -242,7 +242,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
             marker=figure_style.MARKERS[number % len(figure_style.MARKERS)],
             ms=4,
             capsize=2,
-            label="Bayes weights" if kind == "bayes" else f"{kind}'s weights",
+            label=_kind(of_kind[0]).removeprefix("the "),
         )
     reference = _exact_f1(study, beams) if metric == "jump_f1" else None
     if reference is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from shiftbench.config import jobs, specs
+from shiftbench.config import components, specs
 from shiftbench.config.schema import Config
 from shiftbench.evaluation import artefact_files
 from shiftbench.publish import source_data
@@ -23,7 +23,7 @@ def derive(study: Path, config: Config, target: Path, others: Collection[str]) -
         return []
     data, names = SourceData(study), []
     for artefact in config.studies[study.name].artefacts:
-        stem = f"{'figures' if jobs.is_figure(artefact) else 'tables'}/{artefact}"
+        stem = f"{components.artefact_kind(artefact)}s/{artefact}"
         published = [path.suffix for path in sorted(study.glob(f"{stem}.*"))]
         if artefact in others or not published or artefact not in suffice:
             continue
