@@ -102,9 +102,9 @@ def test_the_caption_counts_what_is_resolved(study, cells):
     best = [name for name in study.methods if leaders.count(name) == most]
     names = " and ".join(f'"{study.label(name)}"' for name in best)
     everywhere = sum(_regimes.over_map(list(cells.values())) < 0.05)
-    corrected = f" ({everywhere} after correction over the cells)" if number else ""
-    start = f"In {number or 'none'} of 4 cells{corrected}, one method is significantly better than"
-    assert caption.startswith(f"{start} all others; ")
+    some = f"In {number} of 4 cells ({everywhere} after correction over the cells), one method is"
+    start = some if number else "In none of 4 cells is one method"
+    assert caption.startswith(f"{start} significantly better than all others; ")
     assert len(best) == 2 and f"; {names} each lead in {most}. Colour" in caption
     assert regime_map.draw(study).get_suptitle() == caption.partition(". Colour")[0]
     assert "4 streams: 10 of 10 runs per method" in caption

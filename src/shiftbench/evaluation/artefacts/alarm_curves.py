@@ -93,7 +93,7 @@ def _foot(study: StudyResults) -> str:
         "Down and left is better. Lines: the least delay over thresholds with at most the false"
         f" alarms on the x axis, mean over seeds{_grey(study)}. Markers: alarms as raised, with"
         f" {statistics.described(*METRICS)}. Delay: mean number of tasks from a shift to the first"
-        " alarm (Kaplan-Meier); a missed shift counts as the dotted line."
+        " alarm (Kaplan-Meier); a missed shift counts with the delay at the dotted line."
         f" {blind_detectors.SAYS} {study.basis(_detectors.changing(study))}"
     )
 

@@ -118,9 +118,9 @@ def _foot(study: StudyResults) -> str:
     return (
         "Width: tasks that a drift takes; 0: at once. Alarms count from the start of a drift until "
         f"{tasks} tasks after its end, so a wide drift has time for more alarms; line: one alarm "
-        f"per drift. Mean over seeds, and its {statistics.described(*FACTS.uses[1:])}; of the "
+        f"per drift. Mean over seeds, and its {statistics.described(*FACTS.uses[1:])}; for "
         "accuracy, bars show the interval of a method's difference from the mean of all methods, "
-        f"by seed.{_regime_lines.grey(study, accurate, _coloured(study))} {study.basis()}"
+        f"paired by seed.{_regime_lines.grey(study, accurate, _coloured(study))} {study.basis()}"
     )
 
 

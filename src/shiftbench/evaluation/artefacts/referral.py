@@ -132,7 +132,7 @@ def _new_segment_bars(study: StudyResults) -> str:
     """Return the words on bars for rows of the next segment; empty without shifts."""
     words = (
         "; for the next segment, bars show the interval of a method's difference from the mean of"
-        " all methods, by seed"
+        " all methods, paired by seed"
     )
     return words if _has_shifts(study) else ""
 

@@ -94,11 +94,13 @@ def _message(study: StudyResults, cells: list[StreamRanking]) -> str:
     note = f" (in {len(untested)}, {untested[0]}, so no test)" if untested else ""
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
-    corrected = f" ({everywhere} after correction over the cells)" if resolved else ""
-    return (
-        f"In {resolved or 'none'} of {len(cells)} cells{corrected}, one method is significantly"
-        f" better than all others{note}; {leads}"
+    start = (
+        f"In {resolved} of {len(cells)} cells ({everywhere} after correction over the cells), one"
+        " method is"
+        if resolved
+        else f"In none of {len(cells)} cells is one method"
     )
+    return f"{start} significantly better than all others{note}; {leads}"
 
 
 def _foot(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
