@@ -132,6 +132,40 @@ def test_missing_key(tmp_path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("Mine", 'studies.Mine: the name "Mine" may have small letters, digits and hyphens only'),
+        ("all", 'studies.all: the name "all" stands for all studies; choose another'),
+    ],
+)
+def test_a_wrong_name_is_an_error_where_it_is_written(tmp_path, key, message) -> None:
+    text = f"studies:\n  {key}: {{from: toy-step}}\n"
+    assert errors(tmp_path, text) == [f"line 2, {message}"]
+
+
+def test_a_key_that_trials_lack_is_missing_where_they_are_written(tmp_path) -> None:
+    text = "studies:\n  mine:\n    from: toy-step\n    tuning: {metric: log_predictive}\n"
+    found = errors(tmp_path, text)
+    assert "line 4, studies.mine.tuning.trials: this key is missing" in found
+
+
+@pytest.mark.parametrize("key", ["label", "summary"])
+def test_a_text_that_pages_show_is_not_empty(tmp_path, key) -> None:
+    method = {"label": "Mine", "summary": "Mine.", "cite": ["x"], "pipeline": ["gaussian-mean"]}
+    text = f"methods:\n  mine: {method | {key: ''}}\n{GOOD}"
+    assert errors(tmp_path, text) == [f"line 2, methods.mine.{key}: should not be empty"]
+
+
+def test_a_search_of_a_method_that_no_study_tunes_is_checked(tmp_path) -> None:
+    method = "{label: Mine, summary: Mine., cite: [x], pipeline: [gaussian-mean], search: "
+    text = f"methods:\n  mine: {method}{{gaussian-mean.noisesd: [1]}}}}\n{GOOD}"
+    assert errors(tmp_path, text) == [
+        "line 2, methods.mine.search.gaussian-mean.noisesd: "
+        'unknown setting of gaussian-mean "noisesd"; did you mean "noise_sd"?'
+    ]
+
+
 def test_component_in_a_wrong_form(tmp_path) -> None:
     found = errors(tmp_path, GOOD.replace("plain: [gaussian-mean]", "plain: [3]"))
     assert found == [

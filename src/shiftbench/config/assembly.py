@@ -72,16 +72,16 @@ class _StudyAssembly:
     def put(self, layers: list[YamlValue]) -> None:
         """Put the whole study into the composition."""
         place: KeyPath = ("studies", self.study)
-        self.composition.put(place, layers[0], {})
+        named = (layer for layer in layers if layer.document is self.composition.document)
+        self.composition.put(place, next(named, layers[0]), {})
+        budgets = [str(layer.place[1]) for layer in layers if layer.place[:1] == ("budgets",)]
+        budget, file = budgets[-1] if budgets else "none", layers[0].document.path.name
+        self.composition.budgets[self.study] = f"{budget} (in {file})"
         for layer in layers:
-            if layer.place[:1] == ("budgets",):
-                self.composition.budgets[self.study] = str(layer.place[1])
             for key, value in layer.items():
-                if key == "tuning" and value.is_mapping():
-                    for inner_key, inner in value.items():
-                        self.composition.put((*place, key, inner_key), inner)
-                elif key not in (*OF_FILES, "streams", "axes", "methods"):
+                if key not in (*OF_FILES, "streams", "axes", "methods", "tuning"):
                     self.composition.put((*place, key), value)
+        self._put_tuning(_values(layers, "tuning"))
         if streams := _values(layers, "streams"):
             self._put_streams(streams[-1], _last(_values(layers, "axes")))
         settings = _values(layers, "settings")
@@ -91,6 +91,17 @@ class _StudyAssembly:
                 self.composition.add_issue(value, message)
         if methods := _values(layers, "methods"):
             self._put_methods(methods, [value for value in settings if value.is_mapping()])
+
+    def _put_tuning(self, layers: list[YamlValue]) -> None:
+        """Put the study's trials, whose keys may come from several layers."""
+        place = ("studies", self.study, "tuning")
+        begun = False
+        for value in layers:
+            if not value.is_mapping() or not begun:
+                self.composition.put(place, value, {} if value.is_mapping() else None)
+            for key, inner in value.items() if value.is_mapping() else ():
+                self.composition.put((*place, key), inner)
+            begun = value.is_mapping()
 
     def _put_streams(self, streams: YamlValue, axes: YamlValue | None) -> None:
         """Put the study's streams: names, or definitions that become streams of the config."""

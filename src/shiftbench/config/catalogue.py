@@ -159,7 +159,7 @@ def study(composition: Composition, config: Config, name: str, published: Path) 
         "metrics": ", ".join(planned.metrics),
         "artefacts": ", ".join(planned.artefacts) or "none",
         "seeds": str(planned.seeds),
-        "budget": _budget(composition, name),
+        "budget": composition.budgets[name.removesuffix(TRIALS)],
         "reduced": " ".join(planned.cuts.split()) or "nothing",
         "tuning": _tuning(planned),
         "cost": _cost(result_paths.study(published / path.stem, name)),
@@ -195,13 +195,6 @@ def claims(config: Config) -> dict[str, str]:
         f"({', '.join(study for study, names in judged.items() if name in names) or 'no study'})"
         for name, claim in config.claims.items()
     }
-
-
-def _budget(composition: Composition, study: str) -> str:
-    """Return the budget of a study, and the file that has it."""
-    study = study.removesuffix(TRIALS)
-    document, _ = composition.origin(("studies", study))
-    return f"{composition.budgets.get(study, 'none')} (in {document.path.name})"
 
 
 def _tuning(study: Study) -> str:

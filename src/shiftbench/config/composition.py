@@ -45,7 +45,7 @@ class Composition:
     component_folders: list[Path] = dataclasses.field(default_factory=list)
     """The folders of the user's components."""
     budgets: dict[str, str] = dataclasses.field(default_factory=dict)
-    """The budget of each study that has one."""
+    """The budget of each study, and the file of the study, in words."""
     unresolved: list[KeyPath] = dataclasses.field(default_factory=list)
     """Places in the data that are incomplete because a name in the files is unknown."""
     absent: dict[str, list[str]] = dataclasses.field(default_factory=dict)

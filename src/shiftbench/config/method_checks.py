@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from shiftbench.config import bibliography, component_checks, config_checks, form_errors
+from shiftbench.config import (
+    bibliography,
+    component_checks,
+    config_checks,
+    form_errors,
+    space_checks,
+)
 from shiftbench.config.composition import FileIssue
 from shiftbench.config.library import OURS, YamlValue
 from shiftbench.config.pipeline_parts import by_kind
@@ -47,7 +53,13 @@ def _of_method(method: YamlValue) -> Iterator[Issue]:
     pipeline = component_checks.as_list(entries.get("pipeline"))
     if pipeline and entries.get("quoted"):
         yield ("quoted",), "a method with a `pipeline` is run, not quoted; take one of both out"
-    for position, (kind, item) in enumerate(by_kind(pipeline)):
-        for place, message in component_checks.check_item(("pipeline", position), kind, item):
-            if not message.startswith(form_errors.MISSING):  # every study may give it
-                yield place, message
+    found = [
+        issue
+        for position, (kind, item) in enumerate(by_kind(pipeline))
+        for issue in component_checks.check_item(("pipeline", position), kind, item)
+    ]
+    search = component_checks.mapping(entries.get("search"))
+    found += space_checks.of_space(("search",), search, pipeline)
+    for place, message in found:
+        if not message.startswith(form_errors.MISSING):  # every study may give it
+            yield place, message

@@ -55,6 +55,8 @@ line."""
 
 def one_line(text: str) -> str:
     """Return a text that fits into a line of a page. Raises ValueError for any other text."""
+    if not text.strip():
+        raise ValueError("should not be empty")
     if len(text) > LONGEST_LINE or len(text.splitlines()) > 1:
         raise ValueError(f"should be one line of at most {LONGEST_LINE} characters")
     return text

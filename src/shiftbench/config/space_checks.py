@@ -45,6 +45,26 @@ def of_tuning(place: KeyPath, tuning: dict, study: dict, streams: dict) -> Itera
         yield from _of_trials(where, search, of_study[name], tuning)
 
 
+def of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
+    """Find values of settings, as component.key, that exclude other settings of the method."""
+    items = {
+        name: (kind, settings)
+        for kind, item in by_kind(pipeline)
+        for name, settings in [name_and_settings(item)]
+    }
+    for key, values in space.items() if items else ():
+        if message := no_setting(str(key), [name for name in items if name]):
+            yield (*place, key), message
+            continue
+        component, _, setting = str(key).partition(".")
+        kind, settings = items[component]
+        if component in components.names(kind):
+            for value in as_list(values):
+                changed = settings | {setting: value}
+                for _, message in check_settings((), kind, component, changed):
+                    yield (*place, key), message
+
+
 def _sees_test_data(family: Any) -> str:
     """Return the message that trials on streams of a family must not see its test data."""
     able = [
@@ -66,7 +86,7 @@ def _of_trials(place: KeyPath, space: dict, pipeline: list, tuning: dict) -> Ite
         message = "this method has no settings to try, but a tuned study tunes all its methods"
         yield place, f"{message}; give it a `search`, or list its values in `tuning.methods`"
         return
-    yield from _of_space(place, space, pipeline)
+    yield from of_space(place, space, pipeline)
     points = math.prod(len(as_list(values)) for values in space.values())
     if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
         message = (
@@ -94,26 +114,7 @@ def of_configurations(place: KeyPath, space: dict, study: dict) -> Iterator[Issu
         component = str(key).partition(".")[0]
         for name, pipeline in of_study.items():
             if component in components_of[name]:
-                yield from _of_space(place, {key: values}, pipeline)
-
-
-def _of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
-    """Find values of settings, as component.key, that exclude other settings of the method."""
-    items = {
-        name: (kind, settings)
-        for kind, item in by_kind(pipeline)
-        for name, settings in [name_and_settings(item)]
-    }
-    for key, values in space.items() if items else ():
-        if message := no_setting(str(key), [name for name in items if name]):
-            yield (*place, key), message
-            continue
-        component, _, setting = str(key).partition(".")
-        kind, settings = items[component]
-        if component in components.names(kind):
-            for value in as_list(values):
-                changed = settings | {setting: value}
-                yield from check_settings((*place, key), kind, component, changed)
+                yield from of_space(place, {key: values}, pipeline)
 
 
 def no_setting(
