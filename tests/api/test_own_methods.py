@@ -183,6 +183,15 @@ def test_a_malformed_state_names_the_learner(folder):
         averaging(folder)
 
 
+def test_a_negative_variance_is_an_error(folder):
+    file = folder / "learners" / "average.py"
+    file.write_text(LEARNER.replace("np.ones(found.shape)", "-0.1 * np.ones(found.shape)"))
+    m = averaging(folder)
+    for predict in (m.predict_one, lambda: m.predict_many(2)):
+        with pytest.raises(InputError, match=r"predicts a negative variance; look at `predict`"):
+            predict()
+
+
 def test_changepoints_and_estimators_take_it(folder):
     values = np.repeat([0.0, 9.0], 30) + np.tile([0.1, -0.1], 30)
     detect = {"detect": {"detector": "focus", "threshold": 12.0}}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shiftbench.api.input_error import InputError
 from shiftbench.core.interface import Categorical, Gaussian, StudentT
 
 
@@ -21,11 +22,19 @@ class Prediction(NamedTuple):
 
 
 def moments(predictive: Gaussian | StudentT) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation [S, n, d] of the mixture over hypotheses."""
+    """Return mean and standard deviation [S, n, d] of the mixture over hypotheses.
+
+    Raises InputError for a negative variance, which only a learner of the user's can predict.
+    """
     weight = np.exp(predictive.log_weights)[:, :, None, None]
     mean = (weight * predictive.mean).sum(axis=1)
     # An infinite variance of a hypothesis without weight counts for nothing.
     variance = np.where(weight > 0, _variance(predictive), 0.0)
+    if (variance < 0).any():
+        raise InputError(
+            "the method predicts a negative variance; look at `predict` of its learner, and test"
+            " the folder of its components with `shiftbench test`"
+        )
     within = variance + (predictive.mean - mean[:, None]) ** 2
     return mean, np.sqrt((weight * within).sum(axis=1))
 
