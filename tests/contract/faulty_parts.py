@@ -70,6 +70,7 @@ METRICS = {
     "no-sentence": Fault("of each row.", "of each row", "is a sentence"),
     "unknown-uses": Fault("judges=", 'uses=("acuracy",), judges=', 'unknown word "acuracy"'),
     "metric-of-tensorflow": Fault(NUMPY, f"{NUMPY}import tensorflow\n", TENSORFLOW),
+    "of-a-whole-run": Fault('stage="before"', 'stage="run"', "no attribute 'log_weights'"),
     "metric-leaves": Fault("    weights", "    import os; os._exit(0)\n    weights", "status 0"),
 }  # fmt: skip
 ARTEFACTS = {
@@ -78,6 +79,8 @@ ARTEFACTS = {
     "raises-when-imported": Fault(NUMPY, f"{NUMPY}1 / 0\n", "ZeroDivisionError"),
     "leaves-when-imported": Fault(NUMPY, f"{NUMPY}import os; os._exit(0)\n", IMPORTED),
     "writes-when-imported": Fault(NUMPY, f"{NUMPY}open('HERE/new', 'w')\n", ELSEWHERE),
+    "figure-raises": Fault("    axes =", "    raise KeyError('x')\n    axes =", "KeyError: 'x'"),
+    "draws-nothing": Fault("    return figure\n", "", "NoneType"),
     "draws-a-number": Fault("def draw(study", "draw = 3\n\n\ndef drawn(study", "has the functions"),
     "uses-unknown": Fault('    return f"Mean', '    return f"Mean', 'unknown word "acuracy"',
         ("def draw", "from shiftbench.core.facts import Facts\n\nFACTS = Facts(uses=('acuracy',))\n"

@@ -70,6 +70,19 @@ def test_a_folder_without_parts_is_an_error_with_the_remedy(tmp_path) -> None:
     assert f"{tmp_path / 'no_parts'} has no parts to test: write one as a Python file" in said
 
 
+def test_scores_of_runs_and_figures_are_made_in_a_small_study(tmp_path) -> None:
+    folder = tmp_path / "few_parts"
+    of_words = '"""A figure of words."""\nfrom shiftbench.core.facts import Facts\n\n'
+    of_words += 'FACTS = Facts(takes="word")\n\ndef draw(study): ...\n\ndef caption(study): ...\n'
+    artefacts = {"good": GOOD["artefacts"]["score-over-time"], "words": of_words}
+    artefacts["bad"] = FAMILIES["artefacts"]["figure-raises"]
+    said = tried(folder, {"artefacts": artefacts})
+    assert re.search(r"^passes artefacts good .*checks$", said, re.MULTILINE)
+    assert "\nwords was not tried on results: no small study of ours fits it.\n" in said
+    failed = r"^FAILS +artefacts bad .*:\n +- figure bad of small failed: .*KeyError: 'x'"
+    assert re.search(failed, said, re.MULTILINE)
+
+
 def test_declarations_that_end_python_are_an_error(tmp_path) -> None:
     text = LAST_VALUE.replace("= 1.0", "= __import__('os')._exit(0)")
     said = tried(tmp_path / "few_parts", {"learners": {"last": text}}, status=2)

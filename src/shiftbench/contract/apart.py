@@ -41,7 +41,7 @@ Name = tuple[str, str]
 class Findings:
     """What the tests found out about the components of one file.
 
-    general: failures of the file as a whole. untried: why the data of a stream were not tried.
+    general: failures of the file as a whole. untried: what was left out and why.
     """
 
     passed: dict[Name, int] = field(default_factory=dict)

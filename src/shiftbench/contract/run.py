@@ -35,8 +35,10 @@ OPTIONS = (
     "--noconftest", "--capture=no", f"--rootdir={HERE}",
     f"--config-file={os.devnull}",
 )  # fmt: skip
-NO_DEFAULT = "no default of "
-"""Begins the reason why the data of a stream are not tried."""
+NOT_DONE = {"streams": "No data of {} were built and tried"} | dict.fromkeys(
+    ("metrics", "artefacts"), "{} was not tried on results"
+)
+"""What was left out of the tests of a component, with its name, before the reason."""
 IMPORT = "It can be imported."
 DECLARED = "Its declarations can be read."
 
@@ -154,8 +156,9 @@ class _Listener:
                 print(report.longrepr)
         elif report.skipped and _own_frames(part, call.excinfo.value):
             self.reporter.send("failed", part, f"{_check(item)} It skipped this test.", "skip")
-        elif report.skipped and str(call.excinfo.value).startswith(NO_DEFAULT):
-            self.reporter.send("untried", part, str(call.excinfo.value))
+        elif report.skipped and str(call.excinfo.value).startswith(selection.UNTRIED):
+            reason = str(call.excinfo.value).removeprefix(selection.UNTRIED)
+            self.reporter.send("untried", part, reason)
         elif report.passed and call.when == "call":
             self.reporter.send("passed", part)
         return report
@@ -211,9 +214,11 @@ def _lines(file: Path, parts: list[Name], findings: Findings) -> Iterator[str]:
             yield from (f"       - {text}" for text in wrong)
         else:
             yield f"passes {head}: {passed} check{'s' * (passed > 1)}"
-        if kind == "streams" and not wrong:
-            without = "no setting `realisations`"
-            fields = components.fields("streams", name)
-            untried = findings.untried.get((kind, name))
-            if reason := untried or ("" if "realisations" in fields else without):
-                yield f"No data of {name} were built and tried: {reason}."
+        if not wrong and (reason := findings.untried.get((kind, name)) or _no_data(kind, name)):
+            yield f"{NOT_DONE[kind].format(name)}: {reason}."
+
+
+def _no_data(kind: str, name: str) -> str:
+    """Return why no data of a stream can be built here; empty for anything else."""
+    able = kind != "streams" or "realisations" in components.fields(kind, name)
+    return "" if able else "no setting `realisations`"

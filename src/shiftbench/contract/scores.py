@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.config import components, digest, user_components
-from shiftbench.contract import selection
+from shiftbench.contract import selection, small_studies
 from shiftbench.core.interface import Batch, Categorical, Gaussian, Predictive, StudentT
 
 KIND = "metrics"
@@ -103,3 +103,16 @@ def test_a_score_is_a_number_for_each_seed(name, prediction):
     assert np.array_equal(masked, score, equal_nan=True), "a masked row has an effect"
     batch.targets[1] = batch.targets[1, ::-1]
     assert np.array_equal(metric.score(*given)[0], score[0], equal_nan=True), "seeds mix"
+
+
+@every_one
+def test_a_small_study_has_it(case):
+    """A small study of ours that it fits runs to its end with it."""
+    kind, name = case
+    if kind == "metrics" and components.metric(name).stage != "run":
+        pytest.skip("scored task by task")
+    study = small_studies.planned(kind, name)
+    if study is None:
+        pytest.skip(f"{selection.UNTRIED}no small study of ours fits it")
+    if lacking := small_studies.make(study):
+        pytest.skip(f"{selection.UNTRIED}it needs {lacking}")

@@ -6,6 +6,9 @@ from collections.abc import Collection
 
 from shiftbench.config import components
 
+UNTRIED = "not tried: "
+"""Begins the reason for which a test is skipped, where users are to know it."""
+
 _package = components.OURS
 _chosen: set[tuple[str, str]] | None = None
 """Kind and name of each component; None for all."""

@@ -38,7 +38,7 @@ def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
         fields["path"] = str(raw)
     needed = {key for key, of in components.fields(KIND, name).items() if of[1] is MISSING}
     if lacking := sorted(needed - fields.keys()):
-        pytest.skip(f"no default of {', '.join(lacking)}")
+        pytest.skip(f"{selection.UNTRIED}no default of {', '.join(lacking)}")
     return stream.build(stream.Settings(**fields), raw)
 
 

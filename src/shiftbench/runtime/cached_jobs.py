@@ -200,4 +200,5 @@ def _refuse(job: Job, status: int, said: str, log: Path) -> None:
             f"{job.name}: it has stopped at 90 % of its {job.resources.minutes} minutes; its state"
             " is saved. Call again to go on, with more `minutes` if it needs them"
         )
-    raise RuntimeError(f"{job.name} failed: {said or f'exit status {status}'}; its log is {log}")
+    where = "" if str(log) in said else f"; its log is {log}"
+    raise RuntimeError(f"{job.name} failed: {said or f'exit status {status}'}{where}")

@@ -214,6 +214,8 @@ def _of_run(
     """Return a metric of a finished run [seed], with the reference if it compares with that."""
     row = components.load_metric(metric)
     others = (reference,) if "reference" in row.study else ()
+    if components.package_of("metrics", metric) != components.OURS:
+        run = run.copy(deep=True)  # a metric that changes what it is given changes no other one
     values, seeds = np.asarray(row.score(run, stream, *others)), run.sizes["seed"]
     if values.shape != (seeds,) or values.dtype.kind not in "bif":
         raise UserError(

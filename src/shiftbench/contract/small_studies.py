@@ -1,0 +1,100 @@
+"""Small studies of ours in which a user's metrics of whole runs, and artefacts, are tried.
+
+Their jobs are those of the workflow, and run as `shiftbench.run` runs them, in the same cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shiftbench.config import components, config_file, jobs
+from shiftbench.config.config_file import ConfigError
+from shiftbench.config.schema import Config
+from shiftbench.config.yaml_lines import Document
+from shiftbench.core.errors import UserError
+from shiftbench.runtime import cached_jobs
+
+NAME = "small"
+COMPARED = {"baseline": "first", "reference": "second"}
+STUDIES: tuple[dict[str, Any], ...] = (
+    {
+        "streams": {"steps": {"family": "toy-step", "points": 12, "realisations": 2}},
+        "methods": {"first": ["beam", "gaussian-mean"], "second": ["run-length", "gaussian-mean"]},
+        "metrics": ["log_predictive"],
+    },
+    {
+        "streams": {
+            "rows": {
+                "family": "tabular",
+                "dataset": "simulated-classification",
+                "simulated_rows": 20,
+                "scaling": "none",
+            }
+        },
+        "methods": {
+            "first": [{"beam": {"size": 2}}, "online-logistic"],
+            "second": ["online-logistic"],
+        },
+        "metrics": ["prequential_error"],
+    },
+    {
+        "streams": {
+            "digits": {
+                "family": "split-images",
+                "dataset": "digits",
+                "heads": "single",
+                "train_per_task": 40,
+                "realisations": 2,
+            }
+        },
+        "model": {"mlp": {"hidden": [4]}},
+        "methods": {"first": [{"map": {"epochs": 1}}], "second": [{"map": {"epochs": 2}}]},
+        "reveals": ["boundaries", "task_identity"],
+        "keeps": ["predictions"],
+        "metrics": ["accuracy"],
+    },
+)
+"""What a study has: values over time, rows of two classes, and images with test data."""
+
+
+def planned(kind: str, name: str) -> Config | None:
+    """Return the first of the studies that a metric or an artefact fits, with it; None without."""
+    is_ours = components.package_of(kind, name) == components.OURS
+    own = {} if is_ours else {"components": str(components.path(kind, name).parents[1])}
+    artefacts = [name] if kind == "artefacts" else []
+    for study in STUDIES:
+        metrics = [*dict.fromkeys([*study["metrics"], *_metrics(kind, name)])]
+        whole = {"title": "A small study", "seeds": 2} | COMPARED | study
+        whole |= {"metrics": metrics, "artefacts": artefacts}
+        document = Document(Path.cwd() / f"{NAME}.yaml", own | {"studies": {NAME: whole}}, None, [])
+        try:
+            return config_file.planned(config_file.checked(document, "the small study"))
+        except ConfigError:
+            continue
+    return None
+
+
+def make(study: Config) -> str:
+    """Run the jobs of a study; return what its artefact lacks in it, empty for nothing.
+
+    Raises UserError with the job that fails.
+    """
+    try:
+        cached_jobs.made(jobs.of_config(study, "results", NAME))
+    except (UserError, RuntimeError) as error:
+        for artefact in study.studies[NAME].artefacts:
+            _, is_lacking, what = str(error).partition(f"study {NAME}: {artefact} needs ")
+            if is_lacking:
+                return what.partition(";")[0]
+        raise UserError(str(error)) from error
+    return ""
+
+
+def _metrics(kind: str, name: str) -> Iterator[str]:
+    """Yield the metrics that a component is made from, each after those that it uses itself."""
+    for used in components.facts(kind, name).uses:
+        yield from _metrics("metrics", used)
+    if kind == "metrics":
+        yield name
