@@ -224,6 +224,18 @@ def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
     assert not status or len(told.err.splitlines()) == 1
 
 
+def test_a_method_that_a_config_has_itself_is_shown_and_listed(tmp_path, capsys):
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        "methods:\n  own: {label: Own, cite: [x], summary: The mean., pipeline: [gaussian-mean]}\n"
+        "studies: {mine: {from: toy-step, methods: {own: {}}}}\n"
+    )
+    assert main.main(["show", "own", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.startswith("own: Own\n  The mean.\n")
+    assert main.main(["list", "methods", "--config", str(config)]) == 0
+    assert re.search(r"^own +x: The mean\.$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_the_label_of_a_method_is_answered_with_its_name(tmp_path, capsys):
     remedy = '"Robust BOCPD" is the label of the method "robust-bocpd"; write that name'
     assert main.main(["show", "Robust BOCPD", "--study", "nile"]) == 2

@@ -11,17 +11,20 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown, unknown
 
 if TYPE_CHECKING:
-    from shiftbench.config.library import Library
+    from shiftbench.config.composition import Composition
+    from shiftbench.config.library import Library, YamlValue
 
 
 def list_names(options: argparse.Namespace) -> None:
     """Print the components of a kind, methods, or a config's studies or claims, a line each."""
     from shiftbench.config import catalogue, components, config_file
 
+    # So that the user's components are listed too.
+    composition = config_file.with_components(options.config) if options.config.exists() else None
     if options.kind == "methods":
-        lines = catalogue.methods(_library(options.config))
+        lines = catalogue.methods(*_library(options.config, composition))
         if options.stream is not None:
-            fitting = _fitting_methods(options)
+            fitting = _fitting_methods(options, composition)
             lines = {name: text for name, text in lines.items() if name in fitting}
     elif options.kind == "claims" and options.stream is None:
         lines = catalogue.claims(config_file.load(options.config))
@@ -29,8 +32,6 @@ def list_names(options: argparse.Namespace) -> None:
         studies = config_file.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
-        if options.config.exists():  # so that the user's components are listed too
-            config_file.with_components(options.config)
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
@@ -59,15 +60,14 @@ def _shown(path: Path, name: str) -> list[str]:
     """
     from shiftbench.config import catalogue, config_file, method_labels, result_paths
     from shiftbench.config.compatibility_words import listed
-    from shiftbench.config.library import Library
     from shiftbench.config.tuning import TRIALS
 
     unchecked = config_file.with_components(path) if path.exists() else None
-    library = unchecked.library if unchecked else Library(path.parent)
+    library, own = _library(path, unchecked)
     studies = list(unchecked.data.get("studies", ())) if unchecked else []
-    labels = method_labels.of_library(library.methods)
+    labels = method_labels.of_library({**library.methods, **own})
     meant = [name] if name in labels else method_labels.named(name, labels)
-    shown = [catalogue.method(library, one) for one in meant]
+    shown = [catalogue.method(library, one, own) for one in meant]
     if name.removesuffix(TRIALS) in studies:
         composition = config_file.composed(path)
         config = config_file.planned(composition)
@@ -76,28 +76,34 @@ def _shown(path: Path, name: str) -> list[str]:
         return shown
     if others := [os.path.relpath(one) for one in library.planning(name)]:
         raise UserError(f'{path} has no study "{name}"; add --config {listed(others, "or")}')
-    raise UserError(unknown("method or study", name, [*library.methods, *studies]))
+    raise UserError(unknown("method or study", name, [*labels, *studies]))
 
 
-def _library(path: Path) -> Library:
-    """Return the library of a config, and register its user's components; ours if it is absent."""
-    from shiftbench.config import config_file
+def _library(path: Path, composition: Composition | None) -> tuple[Library, dict[str, YamlValue]]:
+    """Return the library of a config and the methods that the config has itself.
+
+    composition: of the config; without one, the library is ours.
+    """
     from shiftbench.config.library import Library
 
-    return config_file.with_components(path).library if path.exists() else Library(path.parent)
+    if composition is None:
+        return Library(path.parent), {}
+    known = composition.library.methods
+    own = {name: one for name, one in composition.methods.items() if one is not known.get(name)}
+    return composition.library, own
 
 
-def _fitting_methods(options: argparse.Namespace) -> set[str]:
+def _fitting_methods(options: argparse.Namespace, composition: Composition | None) -> set[str]:
     """Return the methods whose components all fit a stream of a config."""
     from shiftbench.config import compatibility
     from shiftbench.config.schema import named_by_kind
 
     given = _given(options)
     fitting = {k: compatibility.fitting(k, given) for k in ("learners", "combinators")}
-    methods = _library(options.config).methods
+    library, own = _library(options.config, composition)
     return {
         name
-        for name, method in methods.items()
+        for name, method in {**library.methods, **own}.items()
         if (pipeline := method.data.get("pipeline"))
         and all(component in fitting[kind] for kind, component, _ in named_by_kind(pipeline))
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -34,15 +35,19 @@ from shiftbench.core.suggestions import refuse_unknown
 
 WIDTH = 100
 """The most characters of a line about a study, except for commands."""
+NO_OTHERS: Mapping[str, YamlValue] = MappingProxyType({})
 
 
-def methods(library: Library) -> dict[str, str]:
-    """Return two lines on each method: papers and summary; then years, needs and cost."""
-    used = _used_methods(library)
+def methods(library: Library, own: Mapping[str, YamlValue] = NO_OTHERS) -> dict[str, str]:
+    """Return two lines on each method: papers and summary; then years, needs and cost.
+
+    own: methods that a config defines itself, by name.
+    """
+    used = {*_used_methods(library), *own}
     return {
         name: f"{_papers(method)}: {method.data['summary']}\n"
         f"{_sentence(facts(name, method))}{_lacks(name, method, used)}".rstrip()
-        for name, method in sorted(library.methods.items())
+        for name, method in sorted({**library.methods, **own}.items())
     }
 
 
@@ -94,11 +99,12 @@ def facts(name: str, method: YamlValue) -> list[str]:
     return [phrase for phrase in phrases if phrase]
 
 
-def method(library: Library, name: str) -> str:
-    """Describe a method with all its settings. UserError for an unknown name."""
-    method_labels.refuse_unknown(name, method_labels.of_library(library.methods))
-    entry = library.methods[name]
-    lacks = _lacks(name, entry, _used_methods(library))
+def method(library: Library, name: str, own: Mapping[str, YamlValue] = NO_OTHERS) -> str:
+    """Describe a method with all its settings. UserError for an unknown name; own: as `methods`."""
+    known = {**library.methods, **own}
+    method_labels.refuse_unknown(name, method_labels.of_library(known))
+    entry = known[name]
+    lacks = _lacks(name, entry, {*_used_methods(library), *own})
     lines = [*_head(name, entry.data["label"], entry), *([f" {lacks}"] if lacks else [])]
     if artefacts := components.artefacts_with_row(name):
         lines.append(f"  a row of {', '.join(artefacts)}, computed from all of a stream")
