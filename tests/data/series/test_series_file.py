@@ -207,6 +207,26 @@ def test_marks_of_the_well_log_are_those_that_its_own_reader_has():
     assert np.abs(np.subtract(agreed, _well_log.AGREED)).max() <= 1
 
 
+def test_missing_dates_are_noted(tmp_path):
+    path = tmp_path / "gap.csv"
+    path.write_text("day,v\n2001-01-01,1\n2001-01-02,2\n2001-01-04,3\n2001-01-05,1\n")
+    (note,) = series_file.look(Settings(path=str(path), time="day"), path)
+    assert note.startswith('In column "day" 1 of 5 business days is missing, the first after 2001-')
+    path.write_text(path.read_text().replace("2001-01-04", "2001-01-03").replace("-05", "-04"))
+    assert series_file.look(Settings(path=str(path), time="day"), path) == []
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_mark_counts_for_one_agreed_change(name):
+    agreed = series_file._agreed(_tcpd.positions(name))
+    assert (np.diff(agreed) > 2 * series_file.NEAR).all()
+
+
+def test_marks_around_one_change_agree_on_one():
+    marks = {str(one): (point,) for one, point in enumerate((178, 180, 179, 178, 179))}
+    assert series_file._agreed(marks) == [178]
+
+
 @needs_mirror
 def test_marks_are_those_of_the_dataset():
     official = json.loads((MIRROR / "tcpd" / "annotations.json").read_text())

@@ -287,7 +287,10 @@ def _annotated(series: Series, start: np.ndarray) -> xr.Dataset:
 
 
 def _flags(positions: Sequence[int], start: np.ndarray) -> np.ndarray:
-    """Return the tasks [task] bool that contain these positions, without task 0."""
+    """Return the tasks [task] bool that contain these positions, without task 0.
+
+    A position without a row, in a gap, is given to the task before it.
+    """
     flags = np.zeros(len(start), bool)
     holder = np.searchsorted(start, np.asarray(positions, int), side="right") - 1
     flags[np.maximum(holder, 0)] = True

@@ -7,8 +7,8 @@ were joined from parts. Some need another package: three of TCPD need river, and
 need aeon. Rows and regressors are those of the family `series`.
 
 A position counts the values from 0, and is the first value of a new segment. True changes, for
-metrics that do not use annotators, are positions at which most annotators have a mark within one
-value of each other.
+metrics that do not use annotators, are positions within one value of which most annotators have a
+mark; a mark counts for one of them at most.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core.facts import Facts
+from shiftbench.data import date_gaps
 from shiftbench.data.series import _aeon, _series_files, _tcpd
 from shiftbench.data.series._series_files import Table
 from shiftbench.data.series._series_store import Series, View, stored
@@ -145,9 +146,15 @@ def unsupported(settings: Settings) -> Iterator[str]:
         yield "a `dataset` has annotations of its own: leave out `annotations`"
 
 
-def look(settings: Settings, path: Path) -> None:
-    """Raise UserError for a wrong file of a user, or wrong annotations, or a constant column."""
+def look(settings: Settings, path: Path) -> list[str]:
+    """Return a note on missing dates.
+
+    UserError for a wrong file of a user, or wrong annotations, or a constant column.
+    """
     build(settings, path)
+    table = _table(settings, path, settings.columns, settings.time)
+    note = date_gaps.note(table.time, table.time_name)
+    return [note] if note else []
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -208,10 +215,13 @@ def _series(
 
 
 def _agreed(marks: Mapping[str, Sequence[int]]) -> list[int]:
-    """Return positions near which most annotators have a mark, the first of near positions."""
+    """Return positions near which most annotators have a mark, the first of near positions.
+
+    Two of them are so far apart that no mark is near both.
+    """
     agreed: list[int] = []
     for point in sorted(set().union(*marks.values())):
         near = [any(abs(mark - point) <= NEAR for mark in points) for points in marks.values()]
-        if 2 * np.sum(near) > len(marks) and (not agreed or point - agreed[-1] > NEAR):
+        if 2 * np.sum(near) > len(marks) and (not agreed or point - agreed[-1] > 2 * NEAR):
             agreed.append(point)
     return agreed
