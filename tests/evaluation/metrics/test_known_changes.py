@@ -60,6 +60,12 @@ def test_a_learner_that_updates_every_word_in_every_period_is_not_above_others()
     assert both([(3, 2), (3, 3)]) == [0, -1]
 
 
+def test_a_learner_that_updates_every_word_in_a_busy_period_is_not_above_others():
+    known = [(1, 0), (1, 1), (4, 0)]
+    everything = [(1, word) for word in range(WORDS)]
+    assert both(everything, known) == pytest.approx([2 / 3, 0])
+
+
 def test_nothing_is_known_or_decided():
     assert np.isnan(both([(3, 0)], known=[])).all()
     undecided = run([])[["realisation"]]

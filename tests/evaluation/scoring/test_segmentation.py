@@ -283,6 +283,15 @@ def test_the_segmentation_of_all_tasks_is_that_of_the_last_one():
         segmentation.changepoints(run)
 
 
+def test_a_change_before_the_last_task_stays_where_the_first_run_has_a_warm_up():
+    data = stream()
+    length = np.arange(1.0, data.sizes["task"] + 1)[None, :, None]
+    length[0, -1] = 0
+    infos = {name: np.zeros_like(length) for name in ("log_weight", "map_log_joint")}
+    (found,) = segmentation.changepoints(run_of(data, infos | {"run_length": length}))
+    assert found.tolist() == [data.sizes["task"] - 1]
+
+
 def test_run_lengths_in_observations_are_refused_where_tasks_have_more_than_one():
     data = stream(rows_per_task=3)
     tasks = np.arange(data.sizes["task"])

@@ -45,18 +45,12 @@ def false_alarm_rate(of: Judged) -> np.ndarray:
 
 
 def false_alarm_rate_unchanged(of: Judged) -> np.ndarray:
-    """Return the rate of alarms in change-free tasks; repeats soon after a shift do not count."""
-    return shift_matching.ratio(PER * of.in_unchanged, of.unchanged)
+    """Return the rate of alarms in change-free tasks; repeats soon after a shift do not count.
 
-
-def mean_time_to_false_alarm(of: Judged) -> np.ndarray:
-    """Return change-free tasks / alarms in them, the maximum-likelihood ARL_0 of a constant hazard.
-
-    Without an alarm it is the number of these tasks, which is a lower bound.
+    PER divided by its mean over seeds is the average run length to a false alarm (ARL0). The mean
+    of run lengths per seed would be biased: a seed without an alarm has only a lower bound.
     """
-    return shift_matching.ratio(
-        of.unchanged, np.where(of.unchanged > 0, np.maximum(of.in_unchanged, 1), 0)
-    )
+    return shift_matching.ratio(PER * of.in_unchanged, of.unchanged)
 
 
 def median_delay(of: Judged) -> np.ndarray:
@@ -179,15 +173,6 @@ METRICS = [
         bounds=(0.0, 1000.0),
         better="lower",
         score=partial(of_alarms, measure=false_alarm_rate_unchanged),
-    ),
-    OfAlarms(
-        "mean_time_to_false_alarm",
-        about="Average run length to a false alarm (ARL0): change-free tasks per alarm, or their"
-        " number if there is no alarm.",
-        unit="tasks",
-        bounds=(0.0, None),
-        better="higher",
-        score=partial(of_alarms, measure=mean_time_to_false_alarm),
     ),
     OfAlarms(
         "median_delay",

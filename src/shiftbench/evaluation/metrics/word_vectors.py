@@ -61,8 +61,11 @@ def _found(inferred: np.ndarray, known: np.ndarray, above_others: bool) -> float
     near = _near(inferred)
     if not known.any():
         return np.nan
-    others = near[known.any(axis=1)][:, ~known.any(axis=0)]
-    return float(near[known].mean() - (others.mean() if above_others and others.size else 0.0))
+    found, others = near[known].mean(), near[:, ~known.any(axis=0)]
+    if not above_others or not others.shape[1]:
+        return float(found)
+    # A period counts as often as it has known changes, as it does for the words that have them.
+    return float(found - np.average(others.mean(axis=1), weights=known.sum(axis=1)))
 
 
 def _near(changes: np.ndarray) -> np.ndarray:

@@ -176,7 +176,8 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
         start = tasks
         while start > 0:
             start -= 1 + lengths[start - 1]
-            flags[start] = start > 0
+            if start > 0:  # a warm-up makes the first run one longer
+                flags[start] = True
     return starts
 
 
