@@ -91,7 +91,7 @@ def test_seeds_that_are_all_alike_are_noted_with_the_remedy(tmp_path):
     assert note.startswith(
         "prices: all 5 seeds give the same result for vbs-linear and plain on prices, because"
     )
-    assert note.endswith("there; the intervals have width zero; set seeds to 1")
+    assert note.endswith("there; there are no intervals; set seeds to 1")
     assert noted(tmp_path, PLAIN, seeds=1) == []
 
 
@@ -99,7 +99,7 @@ def test_methods_that_draw_nothing_are_noted_beside_one_that_draws(tmp_path):
     drawing = "some: [ensemble: {size: 2}, linear-gaussian: {noise_sd: 1.0}]"
     assert noted(tmp_path, drawing) == []
     (note,) = noted(tmp_path, f"vbs-linear, {drawing}")
-    assert "result for vbs-linear on prices, because" in note and note.endswith("width zero")
+    assert "result for vbs-linear on prices, because" in note and note.endswith("there are no intervals")
 
 
 def test_our_methods_draw_by_the_module_of_seeds_alone():

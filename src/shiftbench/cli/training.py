@@ -122,7 +122,7 @@ def _write_cost(path: Path, cost: dict[str, Any], started: str) -> None:
 
 
 def _refuse_other_instructions(planned: str) -> None:
-    """UserError where a run would not compute as its spec says; a warning where it cannot."""
+    """UserError where a run would not compute as its spec says; a warning without AVX2."""
     if planned == instructions.in_force():
         return
     if planned == "portable" and not instructions.available():

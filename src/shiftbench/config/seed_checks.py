@@ -57,7 +57,7 @@ def _alike(name: str, study: Study, config: Config) -> Iterator[str]:
     yield (
         f"{name}: all {study.seeds} seeds give the same result for {listed(methods)} on"
         f" {listed(steady)}, because nothing is drawn at random there;"
-        " the intervals have width zero" + ("; set seeds to 1" if all_alike else "")
+        " there are no intervals" + ("; set seeds to 1" if all_alike else "")
     )
 
 

@@ -30,7 +30,7 @@ def gate(monkeypatch):
     monkeypatch.setattr(paper_training, "works", lambda: {"knoblauch2018robust": [known]})
 
 
-def study(*entries, a=(2.0, 2.5, 3.0), b=(1.0, 1.5, 2.0)):
+def study(*entries, a=(2.0, 2.5, 3.0), b=(1.0, 1.5, 1.9)):
     stream = stores.toy_stream(3)
     runs = []
     for name, values in (("a", a), ("b", b)):
@@ -48,8 +48,8 @@ def test_a_row_has_the_paper_ours_and_the_verdict() -> None:
     assert row == {
         "claim": "a-above-b", "paper": "Knoblauch et al. (2018)", "where": "5.1",
         "read": "text", "says": "A is above B.", "stream": "toy-step", "metric": "squared_error",
-        "printed": "2 against 1", "code": "3", "scores": "Method A 2.5; b 1.5",
-        "measured": "a - b", "ours": "1", "low": "1", "high": "1", "from": "0", "to": "",
+        "printed": "2 against 1", "code": "3", "scores": "Method A 2.5; b 1.467",
+        "measured": "a - b", "ours": "1.033", "low": "0.8899", "high": "1.177", "from": "0", "to": "",
         "seeds": "3", "share": "1", "verdict": "reproduced", "ours_may": "another protocol",
     }  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_no_interval_without_two_seeds(scores) -> None:
 
 def test_people_read_the_interval_beside_the_number() -> None:
     shown = claims.shown(claims.tabulate(study({})))
-    assert shown["ours"].iloc[0] == "1 [1, 1]"
+    assert shown["ours"].iloc[0] == "1.033 [0.8899, 1.177]"
     assert shown["where"].iloc[0] == "Knoblauch et al. (2018), 5.1 (text)"
 
 
@@ -99,7 +99,7 @@ def test_the_caption_says_what_decides_and_what_is_cut() -> None:
 
 
 def test_a_bound_says_how_tight_it_is_and_holds() -> None:
-    one = {"check": True, "holds": {"of": "a", "metric_below": "absolute_error"}}
+    one = {"check": True, "exact": True, "holds": {"of": "a", "metric_below": "absolute_error"}}
     (row,) = claims.tabulate(study(one)).to_dict("records")
     assert row["verdict"] == "holds"
     assert row["scores"].endswith("; the first is 1 of the second")

@@ -90,11 +90,11 @@ def _run(store, name, seeds):
 @pytest.mark.parametrize(
     ("gains", "said"),
     [
-        ({"soft": [2.0]}, "soft gains 2.0 points [2.0, 2.0] over MAP alone"),
-        ({"soft": [-2.0]}, "soft does not gain over MAP alone: -2.0 points [-2.0, -2.0]"),
+        ({"soft": [2.0]}, "soft gains 2.0 points over MAP alone"),
+        ({"soft": [-2.0]}, "soft does not gain over MAP alone: -2.0 points"),
         (
             {"soft": [2.0], "hard": [4.5], "other": [1.0]},
-            "hard gains the most of 3 methods, 4.5 points [4.5, 4.5] over MAP alone",
+            "hard gains the most of 3 methods, 4.5 points over MAP alone",
         ),
         (
             {"soft": [4.5], "hard": [4.5], "other": [1.0]},
@@ -102,8 +102,7 @@ def _run(store, name, seeds):
         ),
         (
             {"soft": [-4.5], "hard": [-1.0]},
-            "none of 2 methods gains over its learner alone; best is hard, -1.0 points"
-            " [-1.0, -1.0]",
+            "none of 2 methods gains over its learner alone; best is hard, -1.0 points",
         ),
         (
             {"soft": [0.0], "hard": [0.0]},
@@ -124,16 +123,16 @@ def test_the_title_says_what_gains_most(gains, said):
         (
             {"soft": [1, 2, -3], "hard": [0.5, 3, -1], "other": [0.2, 2, np.nan]},
             "soft and hard each gain the most of 3 methods on 1 of 3 streams; the largest gain is"
-            " 3.0 points [3.0, 3.0] (hard over MAP, b)",
+            " 3.0 points (hard over MAP, b)",
         ),
         (
             {"soft": [1, 2, 6], "hard": [0.5, 3, 5]},
             "soft gains the most of 2 methods on 2 of 3 streams; the largest gain is"
-            " 6.0 points [6.0, 6.0] (soft over MAP, c)",
+            " 6.0 points (soft over MAP, c)",
         ),
         (
             {"soft": [1, -2, 6]},
-            "soft gains on 2 of 3 streams; the largest gain is 6.0 points [6.0, 6.0]"
+            "soft gains on 2 of 3 streams; the largest gain is 6.0 points"
             " (soft over MAP, c)",
         ),
         (

@@ -18,9 +18,9 @@ from shiftbench.evaluation.scoring import calibration
         (0.41, 400, "narrow"),
         (0.89, 400, "narrow"),
         (0.91, 400, ""),
-        (0.85, 20, ""),  # three of twenty outside is within chance
+        (0.85, 20, "few"),  # three of twenty outside is within chance
         (1.0, 400, "wide"),
-        (1.0, 50, ""),
+        (1.0, 50, "few"),
     ],
 )
 def test_a_share_is_judged_beside_what_chance_explains(share, values, state):
@@ -64,9 +64,9 @@ GIVEN = {"dataset": "nile", "scaling": "none", "centre": "none"}
 @pytest.mark.parametrize(
     ("store", "state"),
     [
-        (stream(1), ": calibrated"),
-        (stream(2), ": calibrated"),
-        (stream(3, "series", **GIVEN), ": calibrated"),  # realisations of the same data
+        (stream(1), "; too few tasks to tell"),
+        (stream(2), "; too few tasks to tell"),
+        (stream(3, "series", **GIVEN), "; too few tasks to tell"),  # realisations of the same data
         (stream(10), "; the noise is set too large"),
     ],
     ids=["one", "two", "the same", "each its own"],
@@ -76,7 +76,7 @@ def test_seeds_that_see_the_same_data_count_once(store, state):
     one = cube(sure=100).isel(task=slice(20))
     ten = one.isel(seed=[0] * 10).assign_coords(seed=range(10))
     said = "100 % of the values for sure lie within the 95 % predictive interval"
-    assert calibration.sentence(one, {"prices": store}, {}) == f"{said}: calibrated"
+    assert calibration.sentence(one, {"prices": store}, {}) .startswith(f"{said}; too few tasks")
     assert calibration.sentence(ten, {"prices": store}, {}).startswith(f"{said}{state}")
 
 

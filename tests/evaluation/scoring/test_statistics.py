@@ -21,13 +21,16 @@ def test_interval_equals_scipys():
 def test_an_interval_stays_within_the_bounds_and_holds_the_mean(within, n):
     low, high = (0.0 if within[0] is None else within[0], 1.0 if within[1] is None else within[1])
     generator = np.random.default_rng(n)
-    for spread in (1e-12, 0.1, 1.0):
+    for spread in (1e-13, 1e-10, 0.1, 1.0):
         values = high - (high - low) * spread * generator.beta(0.2, 0.5, n)
         found = statistics.interval(values, within)
+        assert found.mean == values.mean()
+        if found.sd <= statistics.ROUNDING * abs(found.mean):
+            assert np.isnan([found.low, found.high]).all()
+            continue
         assert within[0] is None or within[0] <= found.low
         assert within[1] is None or found.high <= within[1]
         assert found.low <= found.mean <= found.high
-        assert found.mean == values.mean()
 
 
 def test_the_logit_interval_is_the_delta_methods():
@@ -51,14 +54,13 @@ def test_units_do_not_move_an_interval():
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
-def test_equal_seeds_have_an_interval_of_zero_width(value):
-    found = statistics.interval(np.full(3, value), (0.0, 1.0))
-    assert (found.low, found.high) == (value, value)
-
-
-def test_a_mean_that_rounding_puts_at_its_bound_is_the_interval():
-    values = np.array([1.0, 1.0, 1.0 - 1e-16])
-    assert statistics.interval(values, (0.0, 1.0))[2:4] == (1.0, 1.0)
+def test_equal_seeds_have_no_interval_and_a_band_of_their_mean(value):
+    for last in (value, value * (1 - 1e-16)):
+        values = np.array([value, value, last])
+        found = statistics.interval(values, (0.0, 1.0))
+        assert found.mean == pytest.approx(value) and np.isnan([found.low, found.high]).all()
+        band = statistics.band(values[:, None], (0.0, 1.0))
+        assert band.low == band.high == found.mean
 
 
 def test_an_infinite_score_has_no_interval():

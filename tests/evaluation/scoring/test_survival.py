@@ -63,8 +63,9 @@ def test_the_interval_of_the_median_holds_it_and_is_open_where_half_are_not_foun
         assert low <= middle <= high
         held += low <= 4 <= high
     assert held >= 180
-    wait, ended = np.array([1, 5, 5, 5, -1]), np.array([True, False, False, False, False])
+    wait, ended = np.array([1, 5, 5, 5, 5, 5, 5, -1]), np.arange(8) == 0
     assert survival.median_interval(wait, ended)[::2] == (6, np.inf)
     assert survival.median_interval(wait[1:], ended[1:]) == (6, 6, np.inf)
+    np.testing.assert_equal(survival.median_interval(wait[2:], ended[2:]), (6, np.nan, np.nan))
     assert np.isnan(survival.median_interval(wait[:0], ended[:0])).all()
     assert survival.median_interval(np.full((4, 5), 2), np.ones((4, 5), bool)) == (2, 2, 2)

@@ -207,7 +207,7 @@ def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) 
             axes.axhline(place - 0.5, color="0.9", lw=0.8)
             continue
         of, style = gain(study, stream, line), figure_style.method_style(study, line.outer)
-        fill = "white" if of.low <= 0 <= of.high else style["color"]
+        fill = style["color"] if of.low > 0 or of.high < 0 else "white"
         bars = figure_style.error_bars(of)
         axes.errorbar(of.mean, place, xerr=bars, **style, mfc=fill, ms=5, capsize=2)
     for place, line in enumerate(lines):

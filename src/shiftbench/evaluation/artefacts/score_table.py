@@ -55,7 +55,7 @@ def _alike(study: StudyResults) -> str:
     ]
     if not found:
         return ""
-    text = "All seeds give the same scores, so the intervals carry no information, for"
+    text = "All seeds give the same scores, so that there is no interval, for"
     return f"{text}: {listed(found)}. "
 
 

@@ -1,8 +1,8 @@
 """The harness: it runs one learner on one stream, for a block of seeds side by side.
 
-The harness owns the order: time update, predict, reveal, observe, predict; a study may have the
-time update after the first prediction. A learner is never given targets that it has not
-predicted, nor anything that the protocol keeps back.
+The harness owns the order: time update, what the protocol reveals, predict, observe, predict. In a
+study with `drift: after-prediction` the first prediction is from the state before the first two. A
+learner is never given targets that it has not predicted, nor anything that the protocol keeps back.
 Each metric scores the prediction before a task is observed (prequential), or the prediction
 of its test data afterwards.
 
@@ -137,7 +137,7 @@ def start(run: Run) -> Position:
 
 
 def advance(run: Run, now: Position, meter: Meter, inside: Inside | None = None) -> Position:
-    """Advance by one task: drift, predict, reveal, observe, predict. Pure in the position.
+    """Advance by one task: drift, reveal, predict, observe, predict. Pure in the position.
 
     inside: progress of an earlier attempt inside the task. Looks need it, and a monitor.
     """
@@ -211,7 +211,7 @@ def _looks(
     """Return the scores at the looks inside a task, without the last look, which is its end.
 
     For each look the learner observes the task again from the same state, up to a larger share of
-    its steps; steps of earlier looks are not repeated. Looks do not change what it learns.
+    its steps; the steps of its first loop are not repeated. Looks do not change what it learns.
     """
     assert run.learner is not None
     learn, after = (seeding.fold_each(run.seeds, t, name) for name in ("observe", "after"))

@@ -27,7 +27,7 @@ FIRST, LARGEST = 16, 1024
 SECONDS = 0.2
 """Blocks grow until they take so long: a run looks between them whether it must stop."""
 NUMBERS = 2**19
-"""The most hypotheses of rows in a block."""
+"""The most rows of a block, times the hypotheses of all arrays of the state."""
 
 
 class RowBlocks:

@@ -2,8 +2,8 @@
 
 From the metric interval_coverage: about 95 % of the values of a stream lie within the central 95 %
 predictive interval if predictions are calibrated. A share between 90 and 99 % counts as such, since
-the first values after a change lie outside, and so does one that chance explains. Seeds that see
-the same data count once for chance.
+the first values after a change lie outside. For another share that chance explains, there are too
+few tasks to tell. Seeds that see the same data count once for chance.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ CHANCE = 0.01
 """Probability, under calibrated predictions, below which a share outside counts as
 miscalibrated."""
 REMEDY = {
+    "few": "too few tasks to tell whether predictions are calibrated",
     "narrow": "the noise is set too small, or changes are missed: take a method that learns both,"
     " such as bocpd-table for a table and bocpd for a series",
     "wide": "the noise is set too large: take a method that learns it, such as bocpd-table for a"
@@ -76,14 +77,17 @@ def _independent(by_task: np.ndarray, data: np.ndarray) -> int:
 
 
 def verdict(share: float, values: int) -> str:
-    """Return "narrow", "wide", or "" where intervals are calibrated.
+    """Return "narrow", "wide", "few" where chance explains the share, or "" where it is right.
 
     share: the share of the values that lies within the intervals. values: their number,
-    without repetitions of the same data.
+    without repetitions of the same data; a task counts as one.
     """
+    if NARROW <= share <= WIDE:
+        return ""
     outside = round((1 - share) * values)
-    if share < NARROW and stats.binom.sf(outside - 1, values, 1 - LEVEL) < CHANCE:
-        return "narrow"
-    if share > WIDE and stats.binom.cdf(outside, values, 1 - LEVEL) < CHANCE:
-        return "wide"
-    return ""
+    is_narrow = share < NARROW
+    as_far = stats.binom.sf(outside - 1, values, 1 - LEVEL)
+    chance = as_far if is_narrow else stats.binom.cdf(outside, values, 1 - LEVEL)
+    if chance >= CHANCE:
+        return "few"
+    return "narrow" if is_narrow else "wide"

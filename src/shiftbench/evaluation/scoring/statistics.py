@@ -23,6 +23,8 @@ from shiftbench.config import components
 
 LEVEL = 0.95
 """The level of all confidence intervals."""
+ROUNDING = 1e-12
+"""Ratio of standard deviation to mean up to which seeds count as equal."""
 Bounds = tuple[float | None, float | None]
 """Lowest and highest value that a number can have; None for an open end."""
 UNBOUNDED: Bounds = (None, None)
@@ -31,7 +33,7 @@ UNBOUNDED: Bounds = (None, None)
 class Interval(NamedTuple):
     """A number over seeds: mean, standard deviation (ddof 1), 95 % interval, number of seeds.
 
-    mean is NaN for n = 0; sd, low and high for n < 2.
+    mean is NaN for n = 0, sd for n < 2; low and high for n < 2 and if all seeds are equal.
     """
 
     mean: float
@@ -118,9 +120,11 @@ class Band(NamedTuple):
 
 
 def band(values: np.ndarray, within: Bounds = UNBOUNDED) -> Band:
-    """Return the `interval` at every task of values [seed, task]."""
+    """Return the `interval` at every task of values [seed, task]; the mean where seeds are equal."""
     columns = [interval(column, within) for column in np.asarray(values).T]
-    return Band(*(np.array([getattr(one, name) for one in columns]) for name in Band._fields))
+    mean, low, high, n = np.array([(one.mean, one.low, one.high, one.n) for one in columns]).T
+    equal = np.isnan(low) & (n > 1)
+    return Band(mean, np.where(equal, mean, low), np.where(equal, mean, high))
 
 
 def three_stage_sd(by_task: np.ndarray, shift: np.ndarray) -> float:
@@ -138,10 +142,11 @@ def three_stage_sd(by_task: np.ndarray, shift: np.ndarray) -> float:
 
 
 def _ends(mean: float, sd: float, n: int, within: Bounds) -> tuple[float, float]:
-    """Return the ends of the interval; both are the mean if all seeds are equal or at a bound."""
+    """Return the ends of the interval; NaN if all seeds are equal, but for rounding."""
     low, high = within
-    if sd == 0 or (low is not None and mean <= low) or (high is not None and mean >= high):
-        return mean, mean
+    at_a_bound = (low is not None and mean <= low) or (high is not None and mean >= high)
+    if sd <= ROUNDING * abs(mean) or at_a_bound:
+        return np.nan, np.nan
     half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / np.sqrt(n)
     scale = _scale(within)
     place, reach = scale.to(mean), half * scale.slope(mean)

@@ -17,6 +17,8 @@ from scipy import stats
 
 from shiftbench.evaluation.scoring.statistics import LEVEL
 
+FEWEST = 6
+"""Waits from which the interval of their median holds the true median in 95 % of cases."""
 ROUNDING = 1e-9
 """Distance from one half that may be due to the rounding of a product."""
 
@@ -53,13 +55,16 @@ def median_interval(wait: np.ndarray, ended: np.ndarray) -> tuple[float, float, 
 
     wait, ended: of any shape. The ends are where the band of the curve (Greenwood's variance of the
     log of its log) passes one half (R. Brookmeyer and J. Crowley, 1982); infinite where it does
-    not. The interval takes the waits to be independent.
+    not, and NaN for fewer than `FEWEST` waits, where the band is far too narrow. The interval takes
+    the waits to be independent.
     """
     counted = wait >= 0
     wait, ended = wait[counted].astype(float), ended[counted]
     middle = float(median(wait.astype(int), ended))
+    if len(wait) < FEWEST:
+        return middle, np.nan, np.nan
     if not ended.any():
-        return middle, middle, np.inf if len(wait) else np.nan
+        return middle, middle, np.inf
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # at 0 and 1 the band has no width
         curve = stats.ecdf(stats.CensoredData(wait[ended], right=wait[~ended])).sf

@@ -6,7 +6,7 @@ the same seeds, lies in a range. Its 95 % interval over seeds decides (`statisti
     reproduced          the whole interval is in the range
     contradicted        the whole interval is outside
     unresolved          it is on both sides, or there is none: one seed of random data or of a
-                        random method
+                        random method, or seeds that all have the same score
     not at this budget  we train on less than `paper_training.LEAST` of what the paper trains on
     budget unknown      the gate does not know what the paper trains on there
 
@@ -121,7 +121,7 @@ def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.nda
 
 
 def _condition(claim: Claim, words: str, ours: Interval, wanted: Range) -> Condition:
-    if ours.n == 1 and claim.exact:
+    if claim.exact and np.isnan(ours.low):
         ours = ours._replace(low=ours.mean, high=ours.mean)
     verdict = UNRESOLVED  # NaN is neither in a range nor outside
     if wanted.holds(ours.low, ours.high):
@@ -151,14 +151,21 @@ def _conditions(claim: Claim, study: StudyResults, stream: str) -> Iterator[Cond
 
 
 def _values(claim: Claim, study: StudyResults, stream: str, method: str) -> np.ndarray:
-    """Return scores [seed]; for a claim with `over`, 1 where a score is above it, else 0."""
+    """Return scores [seed]; for a claim with `over`, 1 where a score is above it, else 0.
+
+    A failed seed has 0 then, and a seed that was not run NaN.
+    """
     values = scores(study, stream, method, claim.metric)
-    return values if claim.over is None else (values > claim.over).astype(float)
+    if claim.over is None:
+        return values
+    place = {"stream": stream, "learner": study.row_of(method)}
+    was_run = study.cube["status"].sel(place).values != ""
+    return np.where(was_run, values > claim.over, np.nan)
 
 
 def _over_seeds(claim: Claim, values: np.ndarray) -> Interval:
     if claim.over is not None:
-        return statistics.share(values)
+        return statistics.share(values[~np.isnan(values)])
     return statistics.interval(values, _bounds(claim))
 
 
