@@ -1,8 +1,8 @@
 """Makes the spec of each job: everything that its result depends on, and nothing else.
 
 A spec is a dict that JSON can write. Snakemake records no other param of its rule, so a job runs
-again exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
-memory and time limits are not part of it; a GPU is, because it gives other bytes.
+again exactly when its spec changes; its digest names its file and the folder of checkpoints.
+Threads, memory and time limits are not part of it; a GPU is, because it gives other bytes.
 
 Two keys are older than the words of today, and stay because digests depend on them: `learner` is
 the pipeline in the spec of a run, and a method in the spec of a choice; `learners` are the methods

@@ -120,7 +120,7 @@ class Band(NamedTuple):
 
 
 def band(values: np.ndarray, within: Bounds = UNBOUNDED) -> Band:
-    """Return the `interval` at every task of values [seed, task]; the mean where seeds are equal."""
+    """Return the `interval` at every task of values [seed, task]; its mean if seeds are equal."""
     columns = [interval(column, within) for column in np.asarray(values).T]
     mean, low, high, n = np.array([(one.mean, one.low, one.high, one.n) for one in columns]).T
     equal = np.isnan(low) & (n > 1)
