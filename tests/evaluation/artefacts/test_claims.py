@@ -50,7 +50,8 @@ def test_a_row_has_the_paper_ours_and_the_verdict() -> None:
         "read": "text", "says": "A is above B.", "stream": "toy-step", "metric": "squared_error",
         "printed": "2 against 1", "code": "3", "scores": "Method A 2.5; b 1.467",
         "measured": "a - b", "ours": "1.033", "low": "0.8899", "high": "1.177",
-        "from": "0", "to": "", "seeds": "3", "share": "1", "verdict": "reproduced", "ours_may": "another protocol",
+        "from": "0", "to": "", "seeds": "3", "share": "1", "verdict": "reproduced",
+        "ours_may": "another protocol",
     }  # fmt: skip
 
 

@@ -132,8 +132,7 @@ def test_the_title_says_what_gains_most(gains, said):
         ),
         (
             {"soft": [1, -2, 6]},
-            "soft gains on 2 of 3 streams; the largest gain is 6.0 points"
-            " (soft over MAP, c)",
+            "soft gains on 2 of 3 streams; the largest gain is 6.0 points (soft over MAP, c)",
         ),
         (
             {"soft": [-1, 0, -6], "hard": [-1, -2, np.nan]},

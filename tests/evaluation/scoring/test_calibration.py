@@ -76,7 +76,7 @@ def test_seeds_that_see_the_same_data_count_once(store, state):
     one = cube(sure=100).isel(task=slice(20))
     ten = one.isel(seed=[0] * 10).assign_coords(seed=range(10))
     said = "100 % of the values for sure lie within the 95 % predictive interval"
-    assert calibration.sentence(one, {"prices": store}, {}) .startswith(f"{said}; too few tasks")
+    assert calibration.sentence(one, {"prices": store}, {}).startswith(f"{said}; too few tasks")
     assert calibration.sentence(ten, {"prices": store}, {}).startswith(f"{said}{state}")
 
 
