@@ -351,6 +351,33 @@ def test_studies_that_are_asked_for_do_not_hold_up_the_repair(workflow: Workflow
     append(RESULTS / "studies/toy/scores.csv")
     told: list[list[str]] = []
     options = argparse.Namespace(snakemake=["--cores", "1", "toy"], deep=False)
-    repair.run(workflow.planned, RESULTS, options, lambda words: told.append(words) or 1)
+    repair.run(workflow.planned, RESULTS, options, lambda words: told.append(words) or 0)
     file = str(RESULTS / "studies/toy/scores.csv")
     assert told == [[file, "--force", "--cores", "1"], ["--cores", "1", "toy"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("--until nile --cores 2 nile", "--until nile --cores 2"),
+        ("nile toy --cores 2 --until nile", "--cores 2 --until nile"),
+        ("--until nile -- nile", "--until nile"),
+        ("--cores 2", "--cores 2"),
+    ],
+)
+def test_only_targets_are_taken_out_of_the_words_for_snakemake(words: str, left: str) -> None:
+    assert repair._without_targets(words.split()) == left.split()
+
+
+@pytest.mark.parametrize("status", [1, 130])
+def test_nothing_is_made_after_a_repair_that_failed(workflow: Workflow, status: int) -> None:
+    for name in ("scores.csv", "summary.csv"):
+        append(RESULTS / "studies/toy" / name)
+    told: list[list[str]] = []
+    options = argparse.Namespace(snakemake=[], deep=False)
+    found = repair.run(
+        workflow.planned, RESULTS, options, lambda words: told.append(words) or status
+    )
+    assert found == status
+    assert len(told) == 1 and "--force" in told[0]
+    assert len(lost_files.find(workflow.planned, RESULTS).damaged) == 2, "still to be made again"

@@ -19,16 +19,20 @@ MOST = 2000
 """The most targets of one command, because the length of commands is limited."""
 
 
+class _Word(str):
+    """A word with an identity of its own: the value of an option may equal a target."""
+
+
 def run(
     planned: list[Job],
     results: Path,
     options: argparse.Namespace,
     start: Callable[[list[str]], int],
 ) -> int:
-    """Make damaged files again, then all that is missing; return the exit status of the latter.
+    """Make damaged files again, then all that is missing; return the exit status.
 
-    planned: the jobs of the config. options: `snakemake`, words for it; `deep`. start: starts
-    Snakemake with some words.
+    If the first fails, nothing else is made, and the status is of that run. planned: the jobs of
+    the config. options: `snakemake`, words for it; `deep`. start: starts Snakemake with some words.
     """
     lost = lost_files.settle(planned, results, options.deep)
     if lost.without_checksum:
@@ -41,10 +45,12 @@ def run(
         print(lost.words("this run computes {it} again"), flush=True)
         words = ["--force", *_without_targets(options.snakemake)]
         first = iter(_one_of_each(planned, set(lost.all)))
-        while targets := list(islice(first, MOST)):
-            if (status := start([*targets, *words])) > 128:
-                return status
+        status = 0
+        while not status and (targets := list(islice(first, MOST))):
+            status = start([*targets, *words])
         lost_files.restore_times(lost.all, results, lost.entries)
+        if status:
+            return status
     status = start(options.snakemake)
     if status > 128:
         return status
@@ -67,5 +73,7 @@ def _without_targets(words: list[str]) -> list[str]:
         return []
     from snakemake.cli import get_argument_parser
 
-    targets = get_argument_parser().parse_known_args(words)[0].targets
-    return [word for word in words if word not in targets]
+    before = words[: words.index("--")] if "--" in words else words  # after it are only targets
+    own = [_Word(word) for word in before]
+    targets = {id(word) for word in get_argument_parser().parse_known_args(own)[0].targets}
+    return [word for word, each in zip(before, own, strict=True) if id(each) not in targets]
