@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import shiftbench as sb
 from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation import artefact_files
 from shiftbench.publish import licences, result_files, source_arrays, source_data
 from shiftbench.publish.derived import study_figures
 from shiftbench.publish.results_folder import ResultsFolder
@@ -183,6 +185,29 @@ def test_data_without_an_open_licence_are_left_out(published, monkeypatch, capsy
     assert source_data.artefacts(published / "studies/toy") == ["detection-table", "score-table"]
     assert not study_figures.is_derived(published / "studies/toy/figures/toy-hypotheses.svg")
     assert ResultsFolder(published).changed("toy") == []
+
+
+def closed_after(error: Exception) -> Exception:
+    """Return the error of closing a file after another error."""
+    later = ValueError("I/O operation on closed file")
+    later.__context__ = error
+    return later
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("error", [FULL, MemoryError(), closed_after(FULL)])
+def test_a_full_disk_does_not_count_as_lack_of_data(published, error, monkeypatch, capsys):
+    def save(*_: object) -> None:
+        raise error
+
+    path = published / "studies/toy" / source_data.FILE
+    before = path.read_bytes()
+    monkeypatch.setattr(artefact_files, "save", save)
+    assert main.main(["publish", "results/small", "--source-data"]) != 0
+    assert "without source data" not in capsys.readouterr().out
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("others", [["--to", "zenodo:"], ["--to", "copy"]])

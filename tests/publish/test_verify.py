@@ -237,11 +237,17 @@ def test_a_study_that_was_not_run_is_left_out(results: Path) -> None:
     assert status(results) == 2
 
 
-def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
+@pytest.fixture
+def committed(results: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Commit the published results, and return those of the run; the test runs in the checkout."""
     monkeypatch.chdir(results.parents[1])
     git = ["git", "-c", "user.name=x", "-c", "user.email=x"]
     for words in (["init", "-q"], ["add", "results/published"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
+    return results
+
+
+def test_a_git_revision_is_a_reference(committed: Path) -> None:
     small = Path("results/small")
     change(small, "mean", 0.59)
     write(small, "overview/ledger.csv", "claim,verdict\n")
@@ -252,6 +258,30 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     assert status(small) == 0
     assert status(small, "--revision", "HEAD") == verifying.VERIFIED["interval"]
     assert status(small, "--revision", "nowhere") == 2
+
+
+def test_an_absolute_folder_of_a_git_revision_is_not_the_one_of_today(
+    committed: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    change(committed, "mean", 0.59)
+    study_copy.publish(ResultsFolder(committed), published(committed))
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(committed.parents[1])
+    for small in (committed, link / "results" / "small"):
+        assert status(small) == 0
+        assert status(small, "--revision", "HEAD") == verifying.VERIFIED["interval"]
+
+
+def test_a_folder_of_a_git_revision_is_below_the_working_directory(
+    committed: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    (committed.parents[1] / "docs").mkdir()
+    monkeypatch.chdir(committed.parents[1] / "docs")
+    for small in (committed, Path("../results/small")):
+        assert status(small, "--revision", "HEAD") == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"{published(small)}: not below the working directory" in said
+        assert "change to the top folder of the checkout that has it, and start again" in said
 
 
 @pytest.fixture

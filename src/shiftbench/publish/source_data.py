@@ -20,6 +20,7 @@ import xarray as xr
 
 from shiftbench.config import components, result_paths, specs
 from shiftbench.config.schema import Config
+from shiftbench.core import file_errors
 from shiftbench.data.store import zarr_groups, zarr_zip
 from shiftbench.evaluation import artefact_files
 from shiftbench.evaluation.scoring import results, summary_files
@@ -94,7 +95,10 @@ class _Redrawing:
         self._summary = summary_files.read(study / result_paths.SUMMARY)
 
     def unchanged(self, groups: Groups, artefacts: Iterable[str]) -> list[str]:
-        """Return the artefacts that come out the same from these groups."""
+        """Return the artefacts that come out the same from these groups.
+
+        Errors of files and memory say nothing about the groups, and are raised.
+        """
         return [name for name in artefacts if self._is_unchanged(groups, name)]
 
     def are_unchanged(self, groups: Groups, artefacts: Iterable[str]) -> bool:
@@ -107,7 +111,11 @@ class _Redrawing:
             try:
                 made = _results(spec, groups, self._summary)
                 artefact_files.save(artefact, made, Path(folder) / artefact)
-            except Exception:  # without an array that it needs, an artefact fails in its own way
+            except Exception as error:
+                # An artefact fails in its own way without an array that it needs. But the groups
+                # are in memory: no want of an array makes a file or memory fail.
+                if isinstance(error, OSError | MemoryError) or file_errors.root_cause(error):
+                    raise
                 return False
             ours = self._study / f"{components.artefact_kind(artefact)}s"
             return all(

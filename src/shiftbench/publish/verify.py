@@ -19,6 +19,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import subprocess
 import tarfile
 import tempfile
@@ -106,9 +107,10 @@ def table(compared: list[ComparedItem]) -> str:
 def at_revision(folder: Path, revision: str) -> Iterator[Path]:
     """Yield a temporary copy of the folder as of a git revision.
 
-    Raises UserError if git does not have it.
+    Raises UserError if git does not have it, or if it is not below the working directory.
     """
-    command = ["git", "archive", revision, "--", str(folder)]
+    place = _from_here(folder)
+    command = ["git", "archive", revision, "--", str(place)]
     done = subprocess.run(command, capture_output=True)
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
@@ -118,7 +120,19 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
             archive.extractall(scratch, filter="data")
-        yield Path(scratch) / folder
+        yield Path(scratch) / place
+
+
+def _from_here(folder: Path) -> Path:
+    """Return a folder relative to the working directory, as in git's archives."""
+    here = Path.cwd()
+    for path in (Path(os.path.abspath(folder)), folder.resolve()):
+        if path.is_relative_to(here):
+            return path.relative_to(here)
+    raise UserError(
+        f"{folder}: not below the working directory {here}, where --revision looks for it; change"
+        " to the top folder of the checkout that has it, and start again"
+    )
 
 
 def _of_study(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
