@@ -10,18 +10,24 @@ import pytest
 
 from shiftbench.config import claims
 from shiftbench.config.library import OURS, Library
+from shiftbench.evaluation.overview import ranks
 from shiftbench.publish.derived import costs, published
 
 METHODS = ("a", "b", "c")
 
 
-def study(folder: Path, name: str, tuned: bool = True) -> None:
-    """Write the scores of a published study, and the folder of its trials."""
-    place = folder / "cpu" / "studies" / name
+def study(
+    folder: Path, name: str, tuned: bool = True, config: str = "cpu", more: float = 0.0
+) -> None:
+    """Write the scores of a published study, and the folder of its trials.
+
+    more: is added to every score.
+    """
+    place = folder / config / "studies" / name
     place.mkdir(parents=True)
     rows = [
         {"study": name, "stream": name, "learner": method, "method": method, "metric": "acc",
-         "seed": seed, "score": 0.5 + 0.1 * number + 0.01 * seed, "status": "ok"}
+         "seed": seed, "score": 0.5 + more + 0.1 * number + 0.01 * seed, "status": "ok"}
         for number, method in enumerate(METHODS)
         for seed in range(3)
     ]  # fmt: skip
@@ -35,13 +41,22 @@ def test_only_methods_that_were_tuned_alike_are_ranked(tmp_path):
     for name in ("one", "two"):
         study(tmp_path, name)
     study(tmp_path, "three", tuned=False)
-    assert set(published.tuned_scores(tmp_path)["study"]) == {"one", "two"}
+    assert set(published.tuned_scores(tmp_path)["study"]) == {"cpu/one", "cpu/two"}
     names = [path.name for path in published.write(tmp_path, some_claims(), {})]
     made = ["ledger.csv", "ledger.md", "ledger.png", "ledger.svg", "costs.csv", "costs.md"]
     assert names == made
     study(tmp_path, "four")
     names = [path.name for path in published.write(tmp_path, some_claims(), {})]
     assert names == [*made, "ranks.png", "ranks.svg"]
+
+
+def test_studies_of_the_same_name_in_two_configs_are_not_averaged(tmp_path):
+    for name in ("one", "two", "three"):
+        study(tmp_path, name)
+    study(tmp_path, "one", config="gpu", more=0.5)
+    means = ranks.shared(published.tuned_scores(tmp_path))
+    assert means.loc["one"].to_dict() == means.loc["two"].to_dict()
+    assert len(means) == 3, "a stream counts once"
 
 
 def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):

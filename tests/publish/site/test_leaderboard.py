@@ -203,7 +203,7 @@ def test_what_is_not_alike_has_no_rank_and_says_why(
     from shiftbench.publish.site import collect, leaderboard, standings
 
     found = collect.collect(folder / "results/ours", [folder / "config/ours.yaml"])
-    known = {one.place: standings.of(one, found.library) for one in found.studies}
+    known = {one.place: standings.of(one) for one in found.studies}
     (study,) = found.studies
     (own,) = leaderboard._settings(study, "rows")
     scores = pd.DataFrame({"log_predictive": [0.5, 0.6, 0.7, 0.8]}, index=range(4))

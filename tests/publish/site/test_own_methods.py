@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from shiftbench.config.library import Library
-from shiftbench.publish.site import pages, snippet
+from shiftbench.publish.site import collect, pages, snippet, standings
 from tests.checkout import PUBLISHED
 from tests.publish.site import html
 from tests.publish.site.conftest import without_bundle
@@ -18,20 +18,25 @@ STUDY = "online-change"
 ABOUT = {"label": "Mine", "summary": "An idea of mine.", "cite": ["unpublished"]}
 
 
-def config_of(folder: Path) -> Path:
-    """Write a config with the study, in which the config's own method stands for OGA."""
+def config_of(folder: Path, **more: object) -> Path:
+    """Write a config with the study, in which the config's own method stands for OGA.
+
+    more: further keys of the method.
+    """
     pipeline = Library(folder).methods["oga"].data["pipeline"]
     names = ["mine", "svb", "svb-constant", "vbs-svb"]
     study = {"from": STUDY, "budget": "embedded", "methods": names}
-    content = {"methods": {"mine": {"pipeline": pipeline, **ABOUT}}, "studies": {STUDY: study}}
+    content = {
+        "methods": {"mine": {"pipeline": pipeline, **ABOUT, **more}},
+        "studies": {STUDY: study},
+    }
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump(content))
     return path
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("own")
+def results_of(folder: Path) -> Path:
+    """Write the results of the config, and return their folder."""
     of_study = folder / "results/mine/studies" / STUDY
     shutil.copytree(PUBLISHED / "embedded/studies" / STUDY, of_study)
     for name in ("summary.csv", "scores.csv"):
@@ -39,10 +44,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (of_study / name).write_text(
             text.replace(",oga,oga,", ",mine,mine,").replace("oga", "mine")
         )
+    return folder / "results/mine"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
         without_bundle(patch)
         patch.setattr(snippet, "of", lambda *_: None)
-        pages.write(folder / "results/mine", folder / "site", [config_of(folder)])
+        pages.write(results_of(folder), folder / "site", [config_of(folder)])
     return folder / "site"
 
 
@@ -75,3 +86,13 @@ def test_the_details_of_a_study_have_its_summary_and_its_works(site: Path) -> No
     page = html.read(site / f"studies/mine/{STUDY}_details.html")
     (text,) = [one.text for one in page.all("pre") if one.text.startswith("mine: Mine")]
     assert text.startswith(f"mine: Mine An idea of mine. unpublished in the study {STUDY}")
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_bound_that_the_config_defines_is_not_ranked(tmp_path: Path, bound: bool) -> None:
+    config = config_of(tmp_path, bound=bound)
+    (study,) = collect.collect(results_of(tmp_path), [config]).studies
+    known = standings.of(study)
+    assert known.bounds == (["mine"] if bound else [])
+    assert all(("mine" in cell.scores) != bound for cell in known.cells.values())
+    assert ("Mine not ranked" in standings.finding(study, known)) == bound

@@ -260,7 +260,7 @@ def test_the_start_page_of_results_that_decide_no_situation_shows_each_study(
     start = html.read(tmp_path / "site/index.html")
     assert start.one("h1").text == "Results of embedded"
     assert [one.text for one in start.all("h2")][:2] == [one.planned.title for one in found.studies]
-    said = [standings.finding(one, standings.of(one, found.library)) for one in found.studies]
+    said = [standings.finding(one, standings.of(one)) for one in found.studies]
     assert all(text in start.one("main").text for text in said)
     assert len(start.all("img")) == 2, "the first figure of each"
     judged = {one.key for one in verdict_counts.of(found) if one.judged and one.key in FIVE}
@@ -379,14 +379,11 @@ def test_a_finding_without_scores_of_seeds_says_so(tmp_path: Path) -> None:
 def _finding(results: Path) -> str:
     found = collect.collect(results)
     (study,) = found.studies
-    return standings.finding(study, standings.of(study, found.library))
+    return standings.finding(study, standings.of(study))
 
 
 def test_findings_say_what_cannot_be_known(found: collect.SiteResults) -> None:
-    said = {
-        study.place: standings.finding(study, standings.of(study, found.library))
-        for study in found.studies
-    }
+    said = {study.place: standings.finding(study, standings.of(study)) for study in found.studies}
     assert "BOCPD has the best squared error" in said["cpu/air-pollution"], "no change is known"
     regret = said["embedded/online-regret"]
     assert regret.startswith(
@@ -411,7 +408,7 @@ def test_equal_scores_lead_together_and_none_of_them_is_behind(tmp_path: Path) -
 def test_a_study_is_ranked_by_the_metric_of_its_situation(tmp_path: Path) -> None:
     found = collect.collect(copied(tmp_path, "cpu/alarm-curves"))
     (study,) = found.studies
-    said = standings.finding(study, standings.of(study, found.library, "alarm_area"))
+    said = standings.finding(study, standings.of(study, "alarm_area"))
     assert said.startswith("Shiryaev-Roberts has the best area under the alarm curve")
 
 
@@ -450,7 +447,7 @@ def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
     found: collect.SiteResults,
 ) -> None:
     study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
-    known = standings.of(study, found.library)
+    known = standings.of(study)
     assert known.bounds == ["independent", "joint"]
     assert (
         known.of_method("joint").state == standings.BOUND and known.of_method("joint").shown == ""
@@ -587,7 +584,7 @@ def test_a_large_table_is_packed_and_is_the_same_table(
 def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) -> None:
     of = collect.collect(copied(tmp_path / "results", "embedded/transformed-digits"))
     (study,) = of.studies
-    found = attachments.figures(study, standings.of(study, of.library), tmp_path / "site")
+    found = attachments.figures(study, standings.of(study), tmp_path / "site")
     (made,) = [one for one in found if one.name == "relative-accuracy"]
     said = r"digits: of \d+ methods, \d+ are above VCL and \d+ below \(95 % intervals, not"
     assert re.match(rf"{said} corrected\); ", made.alt)

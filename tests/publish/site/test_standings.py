@@ -32,7 +32,7 @@ def test_a_leaderboard_has_the_ranks_of_the_study(tmp_path: Path) -> None:
     shutil.copytree(PUBLISHED / place, tmp_path / place)
     found = collect.collect(tmp_path)
     (study,) = found.studies
-    known = standings.of(study, found.library)
+    known = standings.of(study)
     shared = 0
     for stream in study.streams:
         board = leaderboard._board(study, stream, str(known.metric), known, set(), [])

@@ -142,7 +142,7 @@ def _first_difference(committed: Path, derived: Path) -> str:
     for number, lines in enumerate(zip_longest(*texts, fillvalue=""), start=1):
         if lines[0] != lines[1]:
             pairs = enumerate(zip(*lines, strict=False))
-            first = next((i for i, (old, new) in pairs if old != new), 0)
+            first = next((i for i, (old, new) in pairs if old != new), min(map(len, lines)))
             start = max(0, first - CONTEXT // 3)
             was, now = (line[start : start + CONTEXT] for line in lines)
             return f'line {number} has "{was}", derived is "{now}"'

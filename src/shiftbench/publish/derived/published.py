@@ -58,11 +58,18 @@ def write(
 
 
 def tuned_scores(published: Path) -> pd.DataFrame:
-    """Return the scores of all studies with trials, whose methods are all tuned."""
+    """Return the scores of all studies with trials, whose methods are all tuned.
+
+    `study` is CONFIG/STUDY, because studies of two configs may have the same name.
+    """
     tuned = [
         path
         for path in sorted(published.glob(f"*/{result_paths.STUDIES}/*/{result_paths.SCORE_TABLE}"))
         if path.parent.with_name(path.parent.name + TRIALS).is_dir()
     ]
     columns = ["study", "stream", "method", "metric", "score"]
-    return pd.concat(map(tidy_files.read, tuned)) if tuned else pd.DataFrame(columns=columns)
+    tables = [
+        tidy_files.read(path).assign(study=f"{path.parents[2].name}/{path.parent.name}")
+        for path in tuned
+    ]
+    return pd.concat(tables) if tables else pd.DataFrame(columns=columns)

@@ -1,7 +1,7 @@
 """Derive tables of a published study again from the scores that are committed with it.
 
 Most studies have no source data, so only tables that need nothing but scores by seed can be derived
-for all of them; `NEEDS_RUNS` names the others, with the reason.
+for all of them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,6 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
 """Tables that need only scores by seed, and settings."""
-NEEDS_RUNS = {
-    "average-accuracy": "the spread within segments is of scores by task",
-    "changepoint-dates": "the dates and the sizes of changes are in the streams",
-    "changepoint-table": "the scores of detectors that do not look need the series",
-    "continual-table": "the settings that won are read from the runs",
-    "detection-table": "online alarms are read from the runs",
-    "published-table": "the printed numbers are found by the specs of streams and runs",
-    "rate-distortion-table": "the numbers of words and periods are in the streams",
-    "referral-table": "the printed numbers are found by the specs of streams and runs",
-    "regression-table": "the units of targets are in the streams",
-    "regret-table": "the printed numbers are found by the specs of streams and runs",
-    "word-changes": "the words that changed are in the runs",
-}
-"""All other tables, with the reason why they need files that are not committed."""
 SEEDS = re.compile(r" (?:Seeds vary|All seeds see|Looks ahead: ).*\Z", re.DOTALL)
 """End of a caption on what seeds vary: it depends on runs, and is kept as published."""
 
@@ -106,25 +92,17 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
 def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> StudyResults:
     spec = specs.artefact(config, study.name, name)
     published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
-    values, method_of = by_metric(scores), spec.get("methods") or {}
-    claims = [results.claim(entry) for entry in spec.get("claims") or ()]
-    claims = _with_scores(claims, method_of, values)
+    values = by_metric(scores)
+    found = results.of_spec(
+        spec,
+        {"scores": scores},
+        summary_files.read(study / result_paths.SUMMARY),
+        dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
+    )
+    claims = _with_scores(found.claims, found.method_of, values)
     seeds = SEEDS.search(published.rstrip("\n"))
     return _WithoutRuns(
-        name=spec["study"],
-        title=spec["title"],
-        cuts=spec.get("cuts") or "",
-        origin=spec.get("origin") or "",
-        baseline=spec.get("baseline"),
-        reference=spec.get("reference"),
-        method_of=method_of,
-        tuning=spec.get("tuning") or "",
-        labels=spec.get("labels") or {},
-        claims=claims,
-        cells=spec.get("cells") or {},
-        scores={"scores": scores},
-        summary=summary_files.read(study / result_paths.SUMMARY),
-        streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
+        **vars(found) | {"claims": claims},
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         config=config,
         published_shares=_published_shares(study, claims),

@@ -104,8 +104,7 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     decided = situations.of(results)
     metrics = situations.metrics()
     ranked = {
-        study.place: standings.of(study, results.library, metrics.get(study.name))
-        for study in results.studies
+        study.place: standings.of(study, metrics.get(study.name)) for study in results.studies
     }
     common: dict[str, Any] = {
         "results": results,

@@ -14,7 +14,6 @@ from scipy.stats import rankdata
 
 from shiftbench.config import metric_words
 from shiftbench.config.compatibility_words import listed
-from shiftbench.config.library import Library
 from shiftbench.evaluation.scoring import comparison, ranking
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers
@@ -74,13 +73,13 @@ class Standings(NamedTuple):
         return Standing(float(np.mean(ranks)), most, _state(method, having))
 
 
-def of(study: SiteStudy, library: Library, metric: str | None = None) -> Standings:
+def of(study: SiteStudy, metric: str | None = None) -> Standings:
     """Return the standings of a study by a metric.
 
     If the metric is None or not one of the study's, `ranking.leading_metric` chooses it.
     """
-    bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
-    bounds = [name for name in study.methods if study.library_method(name) in bound_methods]
+    marked = {name for name, planned in study.planned.methods.items() if planned.bound}
+    bounds = [name for name in study.methods if name in marked]
     metric = metric if metric in study.metrics else ranking.leading_metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
