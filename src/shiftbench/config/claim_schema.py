@@ -149,7 +149,7 @@ class ClaimEntry(Model):
     not_run: str = Field("", description="Why no study at the budget of a few cores judges it.")
     exact: bool = Field(
         False,
-        description="Neither data nor method is random, so that scores decide without an interval.",
+        description="Neither data nor method is random, so that the score of one seed decides.",
     )
 
     @property

@@ -121,7 +121,7 @@ def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.nda
 
 
 def _condition(claim: Claim, words: str, ours: Interval, wanted: Range) -> Condition:
-    if claim.exact and np.isnan(ours.low):
+    if ours.n == 1 and claim.exact:
         ours = ours._replace(low=ours.mean, high=ours.mean)
     verdict = UNRESOLVED  # NaN is neither in a range nor outside
     if wanted.holds(ours.low, ours.high):
