@@ -82,14 +82,18 @@ def _shown(path: Path, name: str) -> list[str]:
 def _library(path: Path, composition: Composition | None) -> tuple[Library, dict[str, YamlValue]]:
     """Return the library of a config and the methods that the config has itself.
 
-    composition: of the config; without one, the library is ours.
+    composition: of the config; without one, the library is ours. ConfigError if the config has
+    methods, and an error.
     """
+    from shiftbench.config import config_file
     from shiftbench.config.library import Library
 
     if composition is None:
         return Library(path.parent), {}
     known = composition.library.methods
     own = {name: one for name, one in composition.methods.items() if one is not known.get(name)}
+    if own:  # they are shown as the library's, which tests check
+        config_file.composed(path)
     return composition.library, own
 
 

@@ -74,9 +74,10 @@ class _StudyAssembly:
         place: KeyPath = ("studies", self.study)
         named = (layer for layer in layers if layer.document is self.composition.document)
         self.composition.put(place, next(named, layers[0]), {})
-        budgets = [str(layer.place[1]) for layer in layers if layer.place[:1] == ("budgets",)]
-        budget, file = budgets[-1] if budgets else "none", layers[0].document.path.name
-        self.composition.budgets[self.study] = f"{budget} (in {file})"
+        budgets = [layer for layer in layers if layer.place[:1] == ("budgets",)]
+        name = str(budgets[-1].place[1]) if budgets else "none"
+        file = (budgets[-1] if budgets else layers[0]).document.path.name
+        self.composition.budgets[self.study] = f"{name} (in {file})"
         for layer in layers:
             for key, value in layer.items():
                 if key not in (*OF_FILES, "streams", "axes", "methods", "tuning"):

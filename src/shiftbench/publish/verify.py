@@ -255,7 +255,8 @@ def _best_settings(path: Path) -> dict:
 
 
 def _row_text(row: pd.Series) -> str:
-    return f"{row['mean']:.9g} [{row['ci_low']:.6g}, {row['ci_high']:.6g}] n={row['n']}"
+    ends = units.ends(row["ci_low"], row["ci_high"], "{:.6g}".format)
+    return " ".join(filter(None, [f"{row['mean']:.9g}", ends, f"n={row['n']}"]))
 
 
 def _reason(study: str, ours: Path, reference: Path) -> str:

@@ -34,7 +34,7 @@ def study(*entries, a=(2.0, 2.5, 3.0), b=(1.0, 1.5, 1.9)):
     stream = stores.toy_stream(3)
     runs = []
     for name, values in (("a", a), ("b", b)):
-        both = np.array([values, np.array(values) + [0.0003, 0.0004, 0.0005]])
+        both = np.add([np.zeros(3), [0.0003, 0.0004, 0.0005]], values)
         score = np.repeat(both[:, :, None], stream.sizes["task"], axis=2)
         runs.append(stores.run_store(score, METRICS, stream, name, [["x", {}]]))
     made = stores.study("toy-step", stream, METRICS, runs, cuts="cut short")

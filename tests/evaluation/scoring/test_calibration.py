@@ -50,6 +50,12 @@ def test_the_sentence_names_the_remedy_where_intervals_are_too_narrow():
     assert "the noise is set too small" in found and "bocpd-table" in found
 
 
+def test_methods_with_too_few_tasks_are_named_beside_others():
+    few = cube(sure=20, good=19, poor=3).isel(task=slice(20))
+    found = calibration.sentence(few, PRICES, {})
+    assert "; too few tasks to tell whether predictions of sure are calibrated; the noise" in found
+
+
 def test_calibrated_predictions_need_no_remedy_and_without_the_metric_nothing_is_said():
     found = calibration.sentence(cube(good=95), PRICES, {})
     assert (

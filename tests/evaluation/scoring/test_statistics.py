@@ -25,7 +25,7 @@ def test_an_interval_stays_within_the_bounds_and_holds_the_mean(within, n):
         values = high - (high - low) * spread * generator.beta(0.2, 0.5, n)
         found = statistics.interval(values, within)
         assert found.mean == values.mean()
-        if found.sd <= statistics.ROUNDING * abs(found.mean):
+        if found.sd <= statistics.EQUAL * abs(found.mean):
             assert np.isnan([found.low, found.high]).all()
             continue
         assert within[0] is None or within[0] <= found.low
@@ -66,6 +66,20 @@ def test_equal_seeds_have_no_interval_and_a_band_of_their_mean(value):
 def test_an_infinite_score_has_no_interval():
     found = statistics.interval(np.array([1.0, np.inf]), (0.0, None))
     assert found.mean == np.inf and np.isnan([found.low, found.high]).all()
+
+
+def test_differences_that_are_equal_but_for_rounding_have_no_interval():
+    values = np.array([0.1, 0.7, 0.3])
+    for other in (values, values - 1e-16, values - 0.05):
+        found = statistics.paired_difference(values, other)
+        assert np.isnan([found.low, found.high]).all() and found.n == 3
+    assert not np.isnan(statistics.paired_difference(values, values - [0.05, 0.05, 0.051]).low)
+
+
+def test_a_band_without_tasks_is_empty_and_an_infinite_score_has_none():
+    assert statistics.band(np.empty((3, 0))).mean.shape == (0,)
+    band = statistics.band(np.array([[1.0], [np.inf]]))
+    assert band.mean == np.inf and np.isnan([band.low, band.high]).all()
 
 
 def test_differences_have_bounds_of_their_own():

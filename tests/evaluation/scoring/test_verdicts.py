@@ -135,7 +135,7 @@ def test_a_share_of_seeds_has_wilsons_interval_and_a_failed_seed_is_not_over() -
     assert none.verdict == UNRESOLVED and none.decisive.ours.low == 0 < none.decisive.ours.high
 
 
-def test_a_seed_that_was_not_run_is_no_failure(monkeypatch) -> None:
+def test_a_seed_that_was_not_run_is_no_failure() -> None:
     made = study(a=[0.9] * 5 + [np.nan] * 5)
     made.cube["status"][..., 5:] = ""
     ours = verdicts.judge(claim({"at_least": {"a": 0.9}}, over=0.5), made, "toy-step").decisive.ours
@@ -158,7 +158,7 @@ def test_one_seed_decides_where_nothing_is_random(exact, score, expected) -> Non
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_seeds_that_are_all_equal_do_not_decide(exact) -> None:
-    """With several seeds, a study has random data, also where the paper's are not random."""
+    """A study with several seeds has something random, also if the paper has not."""
     assert verdict({"at_least": {"a": 1.9}}, exact=exact, a=[2.0, 2.0, 2.0]) == UNRESOLVED
 
 

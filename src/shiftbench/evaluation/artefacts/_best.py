@@ -16,6 +16,7 @@ from shiftbench.config.compatibility_words import listed
 from shiftbench.evaluation import highlights
 from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
 
 Scores = Mapping[str, np.ndarray]
 """Values [seed] of methods, NaN where a seed failed."""
@@ -43,6 +44,14 @@ def largest(values: Mapping[str, float]) -> list[str]:
         for name, value in values.items()
         if best and math.isclose(value, values[best[0]], rel_tol=SAME)
     ]
+
+
+def unclear(differences: Sequence[Interval]) -> str:
+    """Return a note in brackets if no difference has an interval without 0; empty for one seed."""
+    if any(one.low > 0 or one.high < 0 for one in differences) or differences[0].n < 2:
+        return ""
+    known = any(not np.isnan(one.low) for one in differences)
+    return " (the interval contains 0)" if known else " (no interval: all seeds are equal)"
 
 
 def means(study: StudyResults, scores: Scores) -> dict[str, float]:

@@ -140,8 +140,8 @@ def _foot(study: StudyResults) -> str:
         f"Bold: a learner alone, and its mean {metric_words.words(metric)}. Below it: the gain of"
         " each combinator (a beam, run lengths, a reset) around this learner over the learner"
         " alone, paired by seed; each method has its own settings. Right is better. Bars:"
-        f" {statistics.described(metric)} of the difference; hollow: the interval contains 0."
-        f" {study.basis()}"
+        f" {statistics.described(metric)} of the difference; hollow: it contains 0, or there is"
+        f" none. {study.basis()}"
     )
 
 

@@ -102,7 +102,7 @@ def caption(study: StudyResults) -> str:
         f"{blind_detectors.SAYS} On line: an alarm refers to the last {recent} tasks (m), and is"
         f" true at most {window} tasks (w) after a shift; median delay: of all shifts together"
         " (Kaplan-Meier; its interval takes delays as independent, and needs"
-        f" {survival.FEWEST}; inf: fewer than half may be found)."
+        f" at least {survival.FEWEST} shifts; inf: fewer than half may be found)."
         f"{late * bool(hindsight)} Other numbers: mean over seeds, in brackets its"
         f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is"
         " better than the best of never, always, clock and two halves, paired by seed (by stream,"

@@ -60,9 +60,7 @@ def message(study: StudyResults, stream: str, twin: str) -> str:
     if not best:
         return f"{stream}: no method has an accuracy on a distribution that comes back"
     points = gains[best[0]].mean
-    number = f"{abs(points):.1f} points"
-    if all(gains[name].low <= 0 <= gains[name].high for name in best):
-        number += " (the interval contains 0)"
+    number = f"{abs(points):.1f} points{_best.unclear([gains[name] for name in best])}"
     several, label = len(best) > 1, _best.names(study, best)
     if points <= 0:
         loses = ("lose" if several else "loses") + " least," * (len(kept) > 1)

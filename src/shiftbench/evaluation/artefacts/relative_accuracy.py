@@ -77,8 +77,7 @@ def message(study: StudyResults, stream: str) -> str:
     points = f"{abs(lead.mean):.1f} points"
     if len(leads) == 1:
         verb = "leads" if lead.mean > 0 else "trails"
-        unclear = " (the interval contains 0)" if lead.low <= 0 <= lead.high else ""
-        return f"{stream}: {study.label(best)} {verb} {baseline} by {points}{unclear}"
+        return f"{stream}: {study.label(best)} {verb} {baseline} by {points}{_best.unclear([lead])}"
     above = sum(lead.low > 0 for lead in leads.values())
     below = sum(lead.high < 0 for lead in leads.values())
     scores = {name: study.score(stream, name, METRIC) for name in leads}

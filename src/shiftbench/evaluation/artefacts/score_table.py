@@ -12,7 +12,7 @@ import pandas as pd
 
 from shiftbench.config import components
 from shiftbench.config.compatibility_words import listed
-from shiftbench.evaluation.scoring import statistics, units
+from shiftbench.evaluation.scoring import comparison, statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -38,10 +38,9 @@ def caption(study: StudyResults) -> str:
         if (up := components.metric(name).higher_is_better) is not None
     ]
     return (
-        f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}; "
-        "(n = ...): seeds for which "
-        f"the metric is defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
-        f"{_alike(study)}{study.basis()}"
+        f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}, if seeds"
+        f" differ; (n = ...): seeds with a score, where not all; -: does not apply. Metrics:"
+        f" {', '.join(better)}. {_alike(study)}{study.basis()}"
     )
 
 
@@ -66,7 +65,7 @@ def _are_equal(scores: list[np.ndarray]) -> bool:
     """
     finite = [of_metric[~np.isnan(of_metric)] for of_metric in scores]
     several = any(len(of_metric) > 1 for of_metric in finite)
-    return several and all((of_metric == of_metric[:1]).all() for of_metric in finite)
+    return several and all(map(comparison.is_constant, finite))
 
 
 def _header(study: StudyResults, metric: str) -> str:

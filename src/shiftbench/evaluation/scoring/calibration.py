@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
+from shiftbench.config.compatibility_words import listed
 from shiftbench.evaluation.scoring import caption_notes
 
 METRIC = "interval_coverage"
@@ -26,7 +27,6 @@ CHANCE = 0.01
 """Probability, under calibrated predictions, below which a share outside counts as
 miscalibrated."""
 REMEDY = {
-    "few": "too few tasks to tell whether predictions are calibrated",
     "narrow": "the noise is set too small, or changes are missed: take a method that learns both,"
     " such as bocpd-table for a table and bocpd for a series",
     "wide": "the noise is set too large: take a method that learns it, such as bocpd-table for a"
@@ -42,7 +42,8 @@ def sentence(cube: xr.Dataset, streams: Mapping[str, xr.Dataset], labels: Mappin
     """
     if METRIC not in cube["metric"].values:
         return ""
-    shares, verdicts = [], []
+    shares: list[str] = []
+    verdicts: dict[str, str] = {}
     for stream, method in product(streams, cube["learner"].values.tolist()):
         place = {"stream": stream, "learner": method, "metric": METRIC}
         by_task = cube["score_by_task"].sel(place).values
@@ -55,13 +56,20 @@ def sentence(cube: xr.Dataset, streams: Mapping[str, xr.Dataset], labels: Mappin
             of = "" if shares else " of the values"
             only = "only " if state == "narrow" else ""
             shares.append(f"{only}{100 * scores.mean():.0f} %{of} for {name}")
-            verdicts.append(state)
+            verdicts[name] = state
     if not shares:
         return ""
     text = f"{', '.join(shares)} lie within the 95 % predictive interval"
     text = text[0].upper() + text[1:]
-    remedies = [REMEDY[state] for state in dict.fromkeys(filter(None, verdicts))]
-    return "; ".join([text, *remedies]) if remedies else f"{text}: calibrated"
+    found = list(verdicts.values())
+    if not any(found):
+        return f"{text}: calibrated"
+    unknown = [name for name, state in verdicts.items() if state == "few"]
+    remedies = [REMEDY[state] for state in dict.fromkeys(found) if state in REMEDY]
+    if unknown:
+        of = "" if len(unknown) == len(found) else f" of {listed(unknown)}"
+        remedies = [f"too few tasks to tell whether predictions{of} are calibrated", *remedies]
+    return "; ".join([text, *remedies])
 
 
 def _data(stream: xr.Dataset, seeds: np.ndarray) -> np.ndarray:

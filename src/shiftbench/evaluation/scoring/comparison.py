@@ -21,8 +21,6 @@ from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 
 ALPHA = 0.05
 POWER = 0.8
-EQUAL = 1e-12
-"""Spread of scores or differences, relative to the scores, below which it is rounding."""
 ONE_SEED, ALIKE = "one seed", "all seeds alike"
 """Why nothing is tested, as `untested` says it."""
 
@@ -54,7 +52,7 @@ def compare(
     """
     difference = statistics.paired_difference(values, others, within)
     size = np.nanmax(np.abs([values, others]), initial=0.0)
-    if not difference.sd > EQUAL * size:  # neither where it is NaN
+    if not difference.sd > statistics.EQUAL * size:  # neither where it is NaN
         return Comparison(difference, np.nan, np.nan, np.nan)
     n = difference.n
     error = difference.sd / np.sqrt(n)
@@ -74,11 +72,12 @@ def untested(methods: Iterable[np.ndarray]) -> str:
         return ONE_SEED
     kept = [of[~np.isnan(of)] for of in scores]
     several = any(len(of) > 1 for of in kept)
-    return ALIKE if several and all(map(_is_constant, kept)) else ""
+    return ALIKE if several and all(map(is_constant, kept)) else ""
 
 
-def _is_constant(scores: np.ndarray) -> bool:
-    return bool(np.isclose(scores, scores[:1], rtol=EQUAL, atol=0.0).all())
+def is_constant(scores: np.ndarray) -> bool:
+    """Return whether all scores are equal, but for rounding."""
+    return bool(np.isclose(scores, scores[:1], rtol=statistics.EQUAL, atol=0.0).all())
 
 
 @functools.cache

@@ -23,8 +23,8 @@ from shiftbench.config import components
 
 LEVEL = 0.95
 """The level of all confidence intervals."""
-ROUNDING = 1e-12
-"""Ratio of standard deviation to mean up to which seeds count as equal."""
+EQUAL = 1e-12
+"""Spread over seeds, as a share of the scores, up to which they count as equal."""
 Bounds = tuple[float | None, float | None]
 """Lowest and highest value that a number can have; None for an open end."""
 UNBOUNDED: Bounds = (None, None)
@@ -33,7 +33,8 @@ UNBOUNDED: Bounds = (None, None)
 class Interval(NamedTuple):
     """A number over seeds: mean, standard deviation (ddof 1), 95 % interval, number of seeds.
 
-    mean is NaN for n = 0, sd for n < 2; low and high for n < 2 and if all seeds are equal.
+    mean is NaN for n = 0, sd for n < 2; low and high for n < 2 and, except for a `share`, if all
+    seeds are equal.
     """
 
     mean: float
@@ -103,8 +104,11 @@ def paired_difference(
 
     within: the bounds of each of the two.
     """
-    difference = np.asarray(values, dtype=float) - np.asarray(baseline, dtype=float)
-    return interval(difference, of_difference(within))
+    both = np.asarray([values, baseline], dtype=float)
+    found = interval(both[0] - both[1], of_difference(within))
+    # A difference is equal for all seeds, but for rounding, in units of what it is taken from.
+    is_equal = found.sd <= EQUAL * np.nanmax(np.abs(both), initial=0.0)
+    return found._replace(low=np.nan, high=np.nan) if is_equal else found
 
 
 class Band(NamedTuple):
@@ -122,8 +126,9 @@ class Band(NamedTuple):
 def band(values: np.ndarray, within: Bounds = UNBOUNDED) -> Band:
     """Return the `interval` at every task of values [seed, task]; its mean if seeds are equal."""
     columns = [interval(column, within) for column in np.asarray(values).T]
-    mean, low, high, n = np.array([(one.mean, one.low, one.high, one.n) for one in columns]).T
-    equal = np.isnan(low) & (n > 1)
+    numbers = [(one.mean, one.low, one.high, one.n) for one in columns]
+    mean, low, high, n = np.reshape(numbers, (-1, 4)).T
+    equal = np.isfinite(mean) & np.isnan(low) & (n > 1)
     return Band(mean, np.where(equal, mean, low), np.where(equal, mean, high))
 
 
@@ -145,7 +150,7 @@ def _ends(mean: float, sd: float, n: int, within: Bounds) -> tuple[float, float]
     """Return the ends of the interval; NaN if all seeds are equal, but for rounding."""
     low, high = within
     at_a_bound = (low is not None and mean <= low) or (high is not None and mean >= high)
-    if sd <= ROUNDING * abs(mean) or at_a_bound:
+    if sd <= EQUAL * abs(mean) or at_a_bound:
         return np.nan, np.nan
     half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / np.sqrt(n)
     scale = _scale(within)

@@ -18,7 +18,7 @@ from scipy import stats
 from shiftbench.evaluation.scoring.statistics import LEVEL
 
 FEWEST = 6
-"""Waits from which the interval of their median holds the true median in 95 % of cases."""
+"""The fewest waits for an interval of their median: even the range of five holds it too seldom."""
 ROUNDING = 1e-9
 """Distance from one half that may be due to the rounding of a product."""
 

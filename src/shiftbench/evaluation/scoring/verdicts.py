@@ -12,7 +12,8 @@ the same seeds, lies in a range. Its 95 % interval over seeds decides (`statisti
 
 A check, which holds by proof or by definition, has the verdict "holds", "fails" or "open" instead,
 at any budget. Of several conditions, as in a chain of methods, all must be reproduced, and one that
-is contradicted contradicts the claim.
+is contradicted contradicts the claim. Shares of seeds of two methods are compared seed by seed, so
+that a difference of 1 for each seed is unresolved, like all equal differences.
 """
 
 from __future__ import annotations
@@ -205,5 +206,5 @@ def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> Condition:
     first, second = (scores(study, stream, method, name) for name in (claim.metric, other))
     below = claim.holds.metric_below is not None
     wanted = Range(-np.inf, 0.0) if below else Range(0.0, np.inf)
-    ours = statistics.interval(first - second)
+    ours = statistics.paired_difference(first, second)
     return _condition(claim, f"{claim.metric} - {other} of {method}", ours, wanted)
