@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from shiftbench.publish.site import unchanged
 from tests.workflow import copies
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("signals_act")]
@@ -101,12 +102,14 @@ def start(repository: Path, **environment: str) -> subprocess.Popen:
 def results(repository: Path) -> dict[str, bytes]:
     """Return all stores, tables and checksums by name, and any files that a kill could leave.
 
-    Checksums of measured times are omitted, since they differ between any two runs.
+    Checksums of measured times, and the record of times of files, are omitted, since they differ
+    between any two runs.
     """
     folder = repository / "results/mine"
     kinds = (".zip", ".csv", ".md")
     paths = [p for p in folder.rglob("*") if p.suffix in kinds or p.name.startswith(".")]
-    paths = [path for path in paths if not path.name.endswith(".cost.json.sha256")]
+    measured = (".cost.json.sha256", unchanged.RECORD)
+    paths = [path for path in paths if not path.name.endswith(measured)]
     paths += folder.glob("scratch/*")  # a folder that is left would fail here
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
