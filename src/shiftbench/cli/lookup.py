@@ -11,6 +11,8 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown, unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shiftbench.config.composition import Composition
     from shiftbench.config.library import Library, YamlValue
 
@@ -19,12 +21,11 @@ def list_names(options: argparse.Namespace) -> None:
     """Print the components of a kind, methods, or a config's studies or claims, a line each."""
     from shiftbench.config import catalogue, components, config_file
 
-    # So that the user's components are listed too.
-    composition = config_file.with_components(options.config) if options.config.exists() else None
     if options.kind == "methods":
-        lines = catalogue.methods(*_library(options.config, composition))
+        library, own = _library(options.config, _unchecked(options.config))
+        lines = catalogue.methods(library, own)
         if options.stream is not None:
-            fitting = _fitting_methods(options, composition)
+            fitting = _fitting_methods(options, {**library.methods, **own})
             lines = {name: text for name, text in lines.items() if name in fitting}
     elif options.kind == "claims" and options.stream is None:
         lines = catalogue.claims(config_file.load(options.config))
@@ -32,6 +33,7 @@ def list_names(options: argparse.Namespace) -> None:
         studies = config_file.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
+        _unchecked(options.config)  # so that the user's components are listed too
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
@@ -62,7 +64,7 @@ def _shown(path: Path, name: str) -> list[str]:
     from shiftbench.config.compatibility_words import listed
     from shiftbench.config.tuning import TRIALS
 
-    unchecked = config_file.with_components(path) if path.exists() else None
+    unchecked = _unchecked(path)
     library, own = _library(path, unchecked)
     studies = list(unchecked.data.get("studies", ())) if unchecked else []
     labels = method_labels.of_library({**library.methods, **own})
@@ -79,11 +81,17 @@ def _shown(path: Path, name: str) -> list[str]:
     raise UserError(unknown("method or study", name, [*labels, *studies]))
 
 
-def _library(path: Path, composition: Composition | None) -> tuple[Library, dict[str, YamlValue]]:
-    """Return the library of a config and the methods that the config has itself.
+def _unchecked(path: Path) -> Composition | None:
+    """Return a config without checks, and register its user's components; None without a file."""
+    from shiftbench.config import config_file
 
-    composition: of the config; without one, the library is ours. ConfigError if the config has
-    methods, and an error.
+    return config_file.with_components(path) if path.exists() else None
+
+
+def _library(path: Path, composition: Composition | None) -> tuple[Library, dict[str, YamlValue]]:
+    """Return the library of a config, ours without one, and the methods that it defines itself.
+
+    Raises ConfigError for a config that defines methods and has an error.
     """
     from shiftbench.config import config_file
     from shiftbench.config.library import Library
@@ -92,22 +100,21 @@ def _library(path: Path, composition: Composition | None) -> tuple[Library, dict
         return Library(path.parent), {}
     known = composition.library.methods
     own = {name: one for name, one in composition.methods.items() if one is not known.get(name)}
-    if own:  # they are shown as the library's, which tests check
+    if own:  # methods of the library need no check here
         config_file.composed(path)
     return composition.library, own
 
 
-def _fitting_methods(options: argparse.Namespace, composition: Composition | None) -> set[str]:
-    """Return the methods whose components all fit a stream of a config."""
+def _fitting_methods(options: argparse.Namespace, methods: Mapping[str, YamlValue]) -> set[str]:
+    """Return those of the methods whose components all fit a stream of a config."""
     from shiftbench.config import compatibility
     from shiftbench.config.schema import named_by_kind
 
     given = _given(options)
     fitting = {k: compatibility.fitting(k, given) for k in ("learners", "combinators")}
-    library, own = _library(options.config, composition)
     return {
         name
-        for name, method in {**library.methods, **own}.items()
+        for name, method in methods.items()
         if (pipeline := method.data.get("pipeline"))
         and all(component in fitting[kind] for kind, component, _ in named_by_kind(pipeline))
     }

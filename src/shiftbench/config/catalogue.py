@@ -36,6 +36,7 @@ from shiftbench.core.suggestions import refuse_unknown
 WIDTH = 100
 """The most characters of a line about a study, except for commands."""
 NO_OTHERS: Mapping[str, YamlValue] = MappingProxyType({})
+"""The methods of a config that defines none itself."""
 
 
 def methods(library: Library, own: Mapping[str, YamlValue] = NO_OTHERS) -> dict[str, str]:

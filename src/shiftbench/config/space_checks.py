@@ -46,7 +46,7 @@ def of_tuning(place: KeyPath, tuning: dict, study: dict, streams: dict) -> Itera
 
 
 def of_space(place: KeyPath, space: dict, pipeline: list) -> Iterator[Issue]:
-    """Find values of settings, as component.key, that exclude other settings of the method."""
+    """Find unknown settings in a space, and values that exclude other settings of the method."""
     items = {
         name: (kind, settings)
         for kind, item in by_kind(pipeline)

@@ -38,7 +38,7 @@ OPTIONS = (
 NOT_DONE = {"streams": "No data of {} were built and tried"} | dict.fromkeys(
     ("metrics", "artefacts"), "{} was not tried on results"
 )
-"""What was left out of the tests of a component, with its name, before the reason."""
+"""For each kind of component, the sentence on what was not tested. The reason follows it."""
 IMPORT = "It can be imported."
 DECLARED = "Its declarations can be read."
 

@@ -107,7 +107,7 @@ def test_a_score_is_a_number_for_each_seed(name, prediction):
 
 @every_one
 def test_a_small_study_has_it(case):
-    """A small study of ours that it fits runs to its end with it."""
+    """It can be made in a small study of ours, if one fits it."""
     kind, name = case
     if kind == "metrics" and components.metric(name).stage != "run":
         pytest.skip("scored task by task")

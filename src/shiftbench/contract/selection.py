@@ -7,7 +7,7 @@ from collections.abc import Collection
 from shiftbench.config import components
 
 UNTRIED = "not tried: "
-"""Begins the reason for which a test is skipped, where users are to know it."""
+"""The start of a reason for a skipped test that `shiftbench test` prints."""
 
 _package = components.OURS
 _chosen: set[tuple[str, str]] | None = None

@@ -56,11 +56,12 @@ STUDIES: tuple[dict[str, Any], ...] = (
         "metrics": ["accuracy"],
     },
 )
-"""What a study has: values over time, rows of two classes, and images with test data."""
+"""The studies: the first has values over time, the second rows of two classes, the third images
+with test data."""
 
 
 def planned(kind: str, name: str) -> Config | None:
-    """Return the first of the studies that a metric or an artefact fits, with it; None without."""
+    """Return the first study that a metric or artefact fits, with it added; None if none does."""
     is_ours = components.package_of(kind, name) == components.OURS
     own = {} if is_ours else {"components": str(components.path(kind, name).parents[1])}
     artefacts = [name] if kind == "artefacts" else []
@@ -77,9 +78,9 @@ def planned(kind: str, name: str) -> Config | None:
 
 
 def make(study: Config) -> str:
-    """Run the jobs of a study; return what its artefact lacks in it, empty for nothing.
+    """Run the jobs of a study, and return what its artefact needs but the study lacks.
 
-    Raises UserError with the job that fails.
+    The text is empty if it lacks nothing.     Raises UserError with the job that fails.
     """
     try:
         cached_jobs.made(jobs.of_config(study, "results", NAME))

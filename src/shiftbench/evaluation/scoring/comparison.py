@@ -51,8 +51,7 @@ def compare(
     region: half the width of the region of practical equivalence. within: bounds of the scores.
     """
     difference = statistics.paired_difference(values, others, within)
-    size = np.nanmax(np.abs([values, others]), initial=0.0)
-    if not difference.sd > statistics.EQUAL * size:  # neither where it is NaN
+    if np.isnan(difference.low):
         return Comparison(difference, np.nan, np.nan, np.nan)
     n = difference.n
     error = difference.sd / np.sqrt(n)

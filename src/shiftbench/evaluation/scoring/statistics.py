@@ -1,7 +1,8 @@
 """Means, spreads and intervals over seeds.
 
 Intervals are at 95 %, over seeds as the independent repetitions; missing seeds (NaN) are left
-out and n says how many remain. They never leave the domain of a metric: a Student t interval is
+out and n says how many remain. If all seeds have the same score, their spread is unknown and there
+is no interval. Intervals never leave the domain of a metric: a Student t interval is
 taken on the logit scale where a metric has two bounds, on the logarithmic one where it has one
 (delta method), so that mean, sd and n are enough to compute it again. Two learners are
 compared seed by seed, because a seed shows both the same stream.
@@ -89,7 +90,11 @@ def interval(values: np.ndarray, within: Bounds = UNBOUNDED) -> Interval:
 
 
 def share(flags: np.ndarray) -> Interval:
-    """Return the share of seeds with a flag [seed] of 0 or 1, with Wilson's interval."""
+    """Return the share of seeds whose flag is 1, with Wilson's interval.
+
+    flags: [seed], each 0 or 1; NaN is left out.
+    """
+    flags = flags[~np.isnan(flags)]
     n = len(flags)
     if n < 2:
         return interval(flags)

@@ -215,7 +215,7 @@ def _of_run(
     row = components.load_metric(metric)
     others = (reference,) if "reference" in row.study else ()
     if components.package_of("metrics", metric) != components.OURS:
-        run = run.copy(deep=True)  # so that a metric that changes it changes no other one
+        run = run.copy(deep=True)  # a metric may change it, and others need it unchanged
     values, seeds = np.asarray(row.score(run, stream, *others)), run.sizes["seed"]
     if values.shape != (seeds,) or values.dtype.kind not in "bif":
         raise UserError(

@@ -18,7 +18,8 @@ from scipy import stats
 from shiftbench.evaluation.scoring.statistics import LEVEL
 
 FEWEST = 6
-"""The fewest waits for an interval of their median: even the range of five holds it too seldom."""
+"""The fewest waits whose median has an interval: the range of five waits contains the median with a
+probability of 94 % only."""
 ROUNDING = 1e-9
 """Distance from one half that may be due to the rounding of a product."""
 

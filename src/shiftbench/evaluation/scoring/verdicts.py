@@ -166,7 +166,7 @@ def _values(claim: Claim, study: StudyResults, stream: str, method: str) -> np.n
 
 def _over_seeds(claim: Claim, values: np.ndarray) -> Interval:
     if claim.over is not None:
-        return statistics.share(values[~np.isnan(values)])
+        return statistics.share(values)
     return statistics.interval(values, _bounds(claim))
 
 
