@@ -80,7 +80,7 @@ def planned(kind: str, name: str) -> Config | None:
 def make(study: Config) -> str:
     """Run the jobs of a study, and return what its artefact needs but the study lacks.
 
-    The text is empty if it lacks nothing.     Raises UserError with the job that fails.
+    The text is empty if it lacks nothing. Raises UserError with the job that fails.
     """
     try:
         cached_jobs.made(jobs.of_config(study, "results", NAME))

@@ -51,7 +51,7 @@ def compare(
     region: half the width of the region of practical equivalence. within: bounds of the scores.
     """
     difference = statistics.paired_difference(values, others, within)
-    if np.isnan(difference.low):
+    if statistics.is_rounding(difference.sd, values, others):
         return Comparison(difference, np.nan, np.nan, np.nan)
     n = difference.n
     error = difference.sd / np.sqrt(n)

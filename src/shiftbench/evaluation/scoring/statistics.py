@@ -109,11 +109,16 @@ def paired_difference(
 
     within: the bounds of each of the two.
     """
-    both = np.asarray([values, baseline], dtype=float)
-    found = interval(both[0] - both[1], of_difference(within))
-    # A difference is equal for all seeds, but for rounding, in units of what it is taken from.
-    is_equal = found.sd <= EQUAL * np.nanmax(np.abs(both), initial=0.0)
-    return found._replace(low=np.nan, high=np.nan) if is_equal else found
+    first, second = (np.asarray(one, dtype=float) for one in (values, baseline))
+    found = interval(first - second, of_difference(within))
+    if is_rounding(found.sd, first, second):
+        return found._replace(low=np.nan, high=np.nan)
+    return found
+
+
+def is_rounding(sd: float, *scores: np.ndarray) -> bool:
+    """Return whether the spread of differences of scores is rounding, or unknown (NaN)."""
+    return not sd > EQUAL * np.nanmax(np.abs(scores), initial=0.0)
 
 
 class Band(NamedTuple):
