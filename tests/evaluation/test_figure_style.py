@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -86,6 +86,16 @@ def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panel
     assert all(has(drawn, f"method {number} of {WORDS}") for number in range(3))
     boxes = [one._left_title.get_window_extent() for one in drawn.get_axes()]
     assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))
+
+
+def test_full_lines_of_neighbouring_labels_keep_a_distance():
+    drawn = figure_style.figure(3.0, MARKS)
+    panels = drawn.subplots(1, 4, sharey=True)
+    for panel in panels:
+        panel.set_xlabel("i " * 150)
+    text_fitting.lay_out(drawn)
+    boxes = [panel.xaxis.label.get_window_extent() for panel in panels]
+    assert min(right.x0 - left.x1 for left, right in pairwise(boxes)) >= text_fitting.PAD
 
 
 def test_the_title_of_a_block_is_wrapped():

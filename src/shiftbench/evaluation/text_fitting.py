@@ -102,7 +102,7 @@ def _room_in_panel(text: Text, axes: Axes, panels: Iterable[Axes]) -> float:
         return right - box.x0 - PAD
     if text.get_ha() == "right":
         return box.x1 - left - PAD
-    return own.width + min(own.x0 - left, right - own.x1)
+    return own.width + min(own.x0 - left, right - own.x1) - 2 * PAD
 
 
 def _beside(axes: Axes, panels: Iterable[Axes]) -> tuple[float, float]:

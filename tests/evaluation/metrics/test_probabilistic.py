@@ -168,3 +168,18 @@ def test_the_predicted_correlation_is_that_of_the_mixture():
     assert found == pytest.approx([golden])
     with pytest.raises(UserError, match="several targets a row"):
         metric("predicted_correlation").score(predicted, batch([[[0.0]]]))
+
+
+def test_the_predicted_correlation_takes_the_covariance_of_a_t():
+    """Two t distributions, of correlation 1/2 and -1/2; the one with df = 4 has twice its scale."""
+    scale = np.array([[[2.0, 1.0], [1.0, 2.0]], [[2.0, -1.0], [-1.0, 2.0]]])[None, :, None]
+    df, zero = np.array([[4.0, 1e9]]), np.zeros((1, 2, 1, 2))
+    score, rows = metric("predicted_correlation").score, batch([[[0.0, 0.0]]])
+    found = score(StudentT(np.log([[0.25, 0.75]]), zero, scale, df), rows)
+    golden = (0.25 * 2 * 1 - 0.75 * 1) / (0.25 * 2 * 2 + 0.75 * 2)
+    assert found == pytest.approx([golden], rel=1e-6)
+    heavy = np.array([[4.0, 2.0]])
+    assert np.isnan(score(StudentT(np.log([[0.25, 0.75]]), zero, scale, heavy), rows))
+    with np.errstate(divide="ignore"):
+        certain = np.log([[1.0, 0.0]])
+    assert score(StudentT(certain, zero, scale, heavy), rows) == pytest.approx([0.5])

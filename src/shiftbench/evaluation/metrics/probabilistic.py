@@ -68,8 +68,9 @@ def first_pit(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
 def mean_correlation(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     """Return the predicted correlation [S] of two targets of a row, mean over pairs and rows.
 
-    It is the correlation of the mixture, computed from the scale matrices of its components.
-    UserError for one target a row.
+    It is the correlation of the mixture, computed from the covariances of its components. NaN
+    where a component of positive weight has no covariance, as a Student's t with df <= 2. UserError
+    for one target a row.
     """
     d = batch.targets.shape[-1]
     if d == 1:
@@ -78,15 +79,20 @@ def mean_correlation(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarra
             " out of this study, or give it a stream of several series"
         )
     weight, mean = np.exp(predictive.log_weights), predictive.mean
-    if isinstance(predictive, Gaussian):
-        scale = predictive.variance[..., None] * np.eye(d)
-    else:
-        scale = predictive.scale
     off = mean - np.einsum("sh,shnd->snd", weight, mean)[:, None]
-    covariance = np.einsum("sh,shnij->snij", weight, scale + off[..., None] * off[..., None, :])
+    own = np.where(weight[..., None, None, None] > 0, _covariance(predictive), 0.0)
+    covariance = np.einsum("sh,shnij->snij", weight, own + off[..., None] * off[..., None, :])
     sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     correlation = covariance / (sd[..., None] * sd[..., None, :])
     return masked_mean(correlation[..., *np.triu_indices(d, 1)].mean(axis=-1), batch.mask)
+
+
+def _covariance(predictive: Gaussian | StudentT) -> np.ndarray:
+    """Return the covariance [S, H, n, d, d] of each component, NaN where it has none."""
+    if isinstance(predictive, Gaussian):
+        return predictive.variance[..., None] * np.eye(predictive.variance.shape[-1])
+    df = np.where(predictive.df > 2, predictive.df, np.nan)
+    return (df / (df - 2))[..., None, None, None] * predictive.scale
 
 
 def _targets(batch: Batch) -> np.ndarray:
