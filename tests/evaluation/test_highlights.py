@@ -78,6 +78,15 @@ def test_names_stand_beside_their_ends_on_an_axis_without_limits():
     assert places == pytest.approx(expected)
 
 
+def test_a_line_without_an_end_has_no_name():
+    axes = Figure().subplots()
+    axes.plot([0, 1], [78, 70])
+    highlights.name_ends(axes, {"drawn": (1, 70, "black"), "undefined": (1, np.nan, "black")})
+    assert [text.get_text() for text in axes.texts] == ["drawn"]
+    highlights.name_ends(axes, {"undefined": (1, np.nan, "black")})
+    assert len(axes.texts) == 1
+
+
 def test_a_darkened_pink_is_no_purple():
     pink, purple = (
         np.array(highlights.readable(figure_style.COLOURS[name])) for name in ("pink", "purple")

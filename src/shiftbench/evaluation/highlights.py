@@ -127,11 +127,13 @@ def ends(
 def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float = GAP) -> None:
     """Write names beside the ends of lines, apart from each other. Set the axis' limits before.
 
-    ends: x, y and colour by name. gap: least distance, as a share of the panel's height.
+    ends: x, y and colour by name; those whose y is NaN have no line. gap: least distance, as a
+    share of the panel's height.
     """
-    if not ends:
+    drawn = [name for name in ends if np.isfinite(ends[name][1])]
+    if not drawn:
         return
-    names = sorted(ends, key=lambda name: ends[name][1])
+    names = sorted(drawn, key=lambda name: ends[name][1])
     y = np.array([ends[name][1] for name in names], float)
     axes.get_ylim()  # scales the axis now, so that the transformations below know its limits
     to_share = axes.transScale + axes.transLimits

@@ -71,6 +71,12 @@ def test_run_lengths_follow_the_correlation_and_all_rows_do_not(study):
     assert "Black: the true one" in correlation_over_time.caption(study)
 
 
+def test_a_method_whose_correlation_is_undefined_has_no_line(study):
+    undefined = changed.of_streams(study, {"twin": {("static", METRICS[-1]): np.nan}})
+    top, _ = correlation_over_time.draw(undefined).get_axes()
+    assert sorted(text.get_text() for text in top.texts) == ["bocpd", "true"]
+
+
 def test_a_forecast_has_its_score_coverage_and_distance(study):
     crps, coverage, distance = forecast_quality.draw(study).get_axes()
     points = {
