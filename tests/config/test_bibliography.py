@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import bibliography
+from shiftbench.config import bibliography, claims
+from shiftbench.config.library import OURS, Library
 from shiftbench.core.errors import UserError
 
 KEY = re.compile(r"(?<![\w/.-])[a-z]+(?:19|20)\d\d[a-z]+(?![\w-])")
@@ -40,6 +41,11 @@ def test_a_work_is_complete(key: str) -> None:
     assert work.authors and work.title and work.venue
     assert work.short.endswith(f"({work.year})")
     assert not work.link or work.link.startswith(LINKS)
+
+
+def test_papers_whose_claims_are_judged_say_in_short_what_they_claim() -> None:
+    judged = {one.work for one in claims.load(Library(OURS)).values()}
+    assert judged == {key for key, work in bibliography.works().items() if work.claims}
 
 
 def test_how_captions_name_a_work() -> None:

@@ -101,9 +101,10 @@ def test_a_row_has_the_year_the_needs_and_the_cost(monkeypatch):
     rows = {name: text.splitlines() for name, text in catalogue.methods(LIBRARY).items()}
     memory = "a memory of 200 rows of each task; 20 passes over each task"
     assert rows["er"][1] == f"Work of 2019; needs {memory}; 256 rows cost 2.0 times a step of Adam."
-    nothing = "needs each row once, and nothing else"
-    assert rows["vbs-wolf"][1] == f"Works of 2021 to 2024; {nothing}; a row takes 12 microseconds."
-    assert rows["wolf"][1] == f"Work of 2024; {nothing}."
+    rate = "a guess of how often the distribution changes"
+    cost = "a row takes 12 microseconds"
+    assert rows["vbs-wolf"][1] == f"Works of 2021 to 2024; needs {rate}; {cost}."
+    assert rows["wolf"][1] == "Work of 2024; needs each row once, and nothing else."
     assert "\n  work of 2019\n" in (shown := catalogue.method(LIBRARY, "er"))
     assert shown.count("256 rows cost 2.0 times a step of Adam\n") == 1
 
@@ -264,7 +265,9 @@ def test_the_label_of_a_method_is_answered_with_its_name(tmp_path, capsys):
         ("finetune", ["20 passes over each task"]),
         ("hat", ["to know which task each row is of", "200 passes over each task"]),
         ("joint", ["a memory of all rows", "20 passes over each task"]),
-        ("vbs-linear", []),
+        ("vbs-linear", ["a guess of how often the distribution changes"]),
+        ("forgetting-linear", ["a guess of how fast the past loses its value"]),
+        ("linear-regression", []),
     ],
 )
 def test_a_method_says_what_it_needs_beside_the_rows_of_a_task(method, needs):

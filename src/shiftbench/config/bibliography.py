@@ -22,7 +22,11 @@ FIVE = (
 
 
 class Work(NamedTuple):
-    """A paper or thesis; link: its DOI or arXiv address, empty if unknown."""
+    """A paper or thesis.
+
+    link: its DOI or arXiv address, empty if unknown; claims: what it argues, for papers of which we
+    judge claims.
+    """
 
     authors: tuple[str, ...]
     year: int
@@ -30,6 +34,7 @@ class Work(NamedTuple):
     venue: str
     short: str
     link: str = ""
+    claims: str = ""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Needs of a method beside the rows of the current task: a memory, facts, several passes."""
+"""Needs of a method beside the rows of the current task: a memory, facts, guesses, passes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ PROTOCOL = {
     "heads": "to know which task each row is of",
 }
 """Phrases for what a component may need of the protocol."""
+RATES = ("hazard", "prior_log_odds")
+"""Settings that say how often the distribution changes."""
 NOTHING = "each row once, and nothing else"
 
 
@@ -42,6 +44,10 @@ def _of(kind: str, name: str, settings: dict[str, Any]) -> Iterator[str]:
             yield f"a memory of {size} rows {kept}"
     if filled.get("beta_p") and "window" in filled:
         yield f"a window of the last {filled['window']} rows"
+    if any(setting in filled for setting in RATES):
+        yield "a guess of how often the distribution changes"
+    elif name == "forget":
+        yield "a guess of how fast the past loses its value"
     facts = components.facts(kind, name)
     yield from (
         PROTOCOL[fact] for fact in (*facts.reveals, *facts.possible("requires")) if fact in PROTOCOL

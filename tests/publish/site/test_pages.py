@@ -290,7 +290,10 @@ def test_situations_are_those_of_the_documentation(
 def test_a_paper_is_told_line_by_line_in_its_units(
     site: Path, documents: dict[Path, html.Element]
 ) -> None:
-    first = documents[site / "papers/eschenhagen2019vogn.html"].one("main").text
+    page = documents[site / "papers/eschenhagen2019vogn.html"]
+    claimed = bibliography.works()["eschenhagen2019vogn"].claims
+    assert page.one("p", id="claims").text == f"It claims: {claimed}"
+    first = page.one("main").text
     assert "VOGN: 93.6 %; SI: 82.7 %" in first, "above SI, reproduced with all of the training"
     rows = documents[site / "papers/eschenhagen2019vogn-lines.html"].all("tr")
     told = {row.all("td")[-4].text: row for row in rows if row.all("td")}
