@@ -316,6 +316,17 @@ def test_a_method_says_what_it_is_and_why_its_numbers_differ(
     assert "100 passes over each task" in page.text and "times a step of Adam" in page.text
 
 
+def test_every_method_that_runs_has_an_equation_of_its_outermost_component(
+    documents: dict[Path, html.Element], found: collect.SiteResults
+) -> None:
+    runs = {name for name, one in found.library.methods.items() if one.data.get("pipeline")}
+    pages = {path.stem: page for path, page in documents.items() if path.parent.name == "methods"}
+    shown = {name: pages[name].all("pre", id="equation") for name in runs}
+    assert len(runs) > 150 and [name for name in runs if not shown[name]] == []
+    assert shown["vbs-k3"][0].text.startswith("prior(w | s = 0) = q(w)")
+    assert shown["vcl"][0].text.startswith("E_q log p(rows | w)")
+
+
 def test_the_python_of_a_page_is_its_config(documents: dict[Path, html.Element]) -> None:
     for path, page in documents.items():
         for code in page.all("code", class_="python"):

@@ -1,9 +1,13 @@
 """Variational beam search: several histories of changes in parallel, over any learner.
 
 Each hypothesis s_1..s_t has its own posterior. Before every task but the first (a warm-up is
-not counted) every hypothesis splits in two: with s = 0 its posterior is the prior, with s = 1 the
-broadened posterior is. Both are fitted and weighed by their evidence, and the best `size` stay.
-Size 1 is variational greedy search.
+not counted) every hypothesis splits in two: with s = 0 its posterior q is the prior, with s = 1 the
+broadened posterior is:
+
+    prior(w | s = 0) = q(w),  prior(w | s = 1) = q(w)^beta / constant,  0 < beta < 1.
+
+Both are fitted and weighed by their evidence, and the best `size` stay. Size 1 is variational
+greedy search.
 
 Source: li2021vbs, Eq. 3-8, section 3.4, Algorithm 1; m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps
 it). Needs a learner with `broaden` and a log evidence. Knows: the prior odds of a shift.

@@ -1,5 +1,9 @@
 """Forgetting at a constant rate: the posterior is broadened before every task, without a decision.
 
+With broadening `temper` and the posterior q of the task before, a task is learnt from
+
+    q(w)^beta / constant,  0 < beta <= 1.
+
 A `beam` that takes every task for a shift, with one hypothesis and without its evidence. Source:
 the diffusion baselines of li2021vbs (4.3 and the "always broadened" ones); with broadening
 geometric, exponential forgetting (Kulhavy and Zarrop 1993). Needs a learner with `broaden`. Knows:

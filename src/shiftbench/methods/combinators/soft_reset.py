@@ -1,8 +1,12 @@
 """Soft reset: before each task the posterior moves towards the prior by a factor that data choose.
 
-q <- an Ornstein-Uhlenbeck step of factor g (broadening `ou`): 1 changes nothing, 0 is the prior.
-The task chooses g, and is then learnt from the moved posterior. With L(g) the log evidence of the
-task under it, in nats, divided by the temperature:
+With the initial prior N(m0, V0) and the posterior N(m, V) of the task before, a task is learnt from
+
+    N(g m + (1 - g) m0, g^2 V + (1 - g^2) V0),
+
+an Ornstein-Uhlenbeck step of factor g (broadening `ou`): 1 changes nothing, 0 is the prior. The
+task chooses g, and is then learnt from the moved posterior. With L(g) the log evidence of the task
+under it, in nats, divided by the temperature:
 
 - `ou-posterior`: nu, the posterior probability that nothing has changed, from L(1) + log(1 - h) and
   L(0) + log h. If nu is at least the threshold, g = nu; otherwise the prior learns the task

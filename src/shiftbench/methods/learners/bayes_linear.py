@@ -1,7 +1,12 @@
 """Bayesian linear regression with unknown noise, standard or robust by beta divergences.
 
-y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior on (mu, s2). Source:
-knoblauch2018robust, sections 3 and 4. Knows: the prior and, where robust, both betas.
+y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior on (mu, s2):
+
+    log posterior = log prior + sum over rows of log f(y) + constant,
+
+with f the density of a row, or for beta_p > 0 with f(y)^beta / beta - int f^(1 + beta) / (1 + beta)
+in place of log f(y). Source: knoblauch2018robust, sections 3 and 4. Knows: the prior and, where
+robust, both betas.
 
 A set of models (designs X_m) is learnt side by side: the state starts with one hypothesis for each
 model, so that `run_length` weighs the models too. Plain features are a single model, with an

@@ -1,10 +1,14 @@
 """Bayesian linear regression with fitted beta posteriors, checked against the exact ones.
 
 The approximation of `bayes-linear` with beta_p, fitted to all rows after each task, for several
-beta_p at once: each is one hypothesis, and all have equal weights in a prediction. Source:
-knoblauch2018robust, section 4 and Fig. 2B. Before a task is learnt, each fit is sampled and the
-draws are weighed by the exact density (`posteriors/closeness.py`); the prediction that is judged is
-that of the task's first row. Knows: the prior and the betas.
+beta_p at once: each is one hypothesis, and all have equal weights in a prediction. Among
+normal-inverse-gammas q it minimises
+
+    KL(q, beta posterior of all rows).
+
+Source: knoblauch2018robust, section 4 and Fig. 2B. Before a task is learnt, each fit is sampled and
+the draws are weighed by the exact density (`posteriors/closeness.py`); the prediction that is
+judged is that of the task's first row. Knows: the prior and the betas.
 
 State, [S, H, ...]: x [N, d, p], y [N, d], count of rows; fit [2 + p + p p], the approximation (a,
 b, m, L with Sigma = L L').

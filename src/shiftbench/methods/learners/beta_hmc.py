@@ -1,8 +1,11 @@
 """Bayesian linear regression with the exact beta posterior, by Hamiltonian Monte Carlo.
 
 The reference for `bayes-linear` with beta_p: all rows are stored, and after each task the beta
-posterior of all rows is sampled. Source: knoblauch2018robust, Eq. 3 and 5, Fig. 3 (95,000 draws).
-Knows: the prior and beta_p.
+posterior of all rows is sampled. With f the density of a row y under (mu, s2),
+
+    log posterior = log prior + sum over rows of f(y)^beta / beta - int f^(1 + beta) / (1 + beta).
+
+Source: knoblauch2018robust, Eq. 3 and 5, Fig. 3 (95,000 draws). Knows: the prior and beta_p.
 
 The sampler is TensorFlow Probability's. It runs in coordinates in which the fitted normal-inverse-
 gamma is nearly standard normal, so that one fixed step size suits every posterior; chains start at

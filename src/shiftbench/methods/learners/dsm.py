@@ -1,9 +1,13 @@
 """Level, or level and variance, of values by diffusion score matching: robust and in closed form.
 
 Source: M. Altamirano, F.-X. Briol and J. Knoblauch, 2023, ICML (altamirano2023dsm), whose BOCPD is
-`run-length` over this learner. A row adds to two sums, see `posteriors/score_matching.py`, and a
-value far from 0 adds next to nothing, so that an outlier moves no posterior by much. The order of
-rows does not matter. The targets of a row are independent of each other.
+`run-length` over this learner. A value x with density exp(eta' r(x) + b(x)) and weight m(x) adds
+
+    2 omega m^2 r' r'^T to the precision of eta,  -2 omega (m^2 r' b' + (m^2 r')') to the shift,
+
+where r' and b' are derivatives by x (`posteriors/score_matching.py`). A value far from 0 adds next
+to nothing, so that an outlier moves no posterior by much. The order of rows does not matter. The
+targets of a row are independent of each other.
 
 Values are learnt as z = (y - centre) / scale, and all other settings refer to z. The weights are
 fixed functions of z, so results depend on the units of a series. Knows: a noise level for `mean`.

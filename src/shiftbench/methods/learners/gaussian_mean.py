@@ -1,6 +1,10 @@
 """Gaussian mean with known noise: the conjugate posterior, exact.
 
-Source: li2021vbs, C.1 (with s = 0 the Kalman update of Algorithm 1, exact), for the toy stream.
+Source: li2021vbs, C.1 (with s = 0 the Kalman update of Algorithm 1, exact), for the toy stream:
+
+    1 / variance <- 1 / variance + 1 / noise^2,
+    mean <- mean + variance (y - mean) / noise^2, with the new variance.
+
 Knows: the noise level.
 
 State: mean, variance [S, H, d] of the posterior over the d means.

@@ -1,8 +1,10 @@
 """Gibbs posterior on a grid: the exact reference of the online variational learners.
 
-Source: cherief2019online, "Bayesian learning": pi_{t+1} is proportional to exp(-eta l_t) pi_t, with
-prior N(0, s^2 I). In one or two dimensions the grid represents any shape of posterior. Knows: the
-loss.
+Source: cherief2019online, "Bayesian learning", with prior N(0, s^2 I) and loss l_t:
+
+    log pi_{t+1} = log pi_t - eta l_t + constant.
+
+In one or two dimensions the grid represents any shape of posterior. Knows: the loss.
 
 State: log_weight [S, H, G], normalised, of the points of the grid.
 Info, [S, H], sums over rows, of the posterior before each row: loss at its mean, expected_loss,

@@ -1,11 +1,15 @@
 """Standard deviation of variational gradients at the start of training; nothing is learnt.
 
-Source: farquhar2020radial, section 5, Fig. 6. At randomly initialised means, the gradient in the
-means of the mean negative log likelihood of some rows is drawn many times, for each of several
-standard deviations of the weights: one hypothesis each. Measured is the standard deviation over
-draws, as the root of the mean variance over the parameters of a layer. With family `radial` also
-that of the cross entropy with a radial prior around other random means, both as the paper estimates
-it (Eq. 44) and with the Jacobian that Eq. 44 lacks. Knows: the likelihood.
+Source: farquhar2020radial, section 5, Fig. 6. With draws w = mean + sd noise, it is
+
+    (mean over weights of Var[d / d mean of the mean of -log p(row | w)])^1/2.
+
+At randomly initialised means, the gradient in the means of the mean negative log likelihood of some
+rows is drawn many times, for each of several standard deviations of the weights: one hypothesis
+each. Measured is the standard deviation over draws, as the root of the mean variance over the
+parameters of a layer. With family `radial` also that of the cross entropy with a radial prior
+around other random means, both as the paper estimates it (Eq. 44) and with the Jacobian that Eq. 44
+lacks. Knows: the likelihood.
 
 It learns nothing and predicts equal probabilities of all classes.
 

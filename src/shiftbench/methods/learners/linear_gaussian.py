@@ -1,11 +1,16 @@
 """Bayesian linear regression with known noise: the exact Gaussian posterior, full covariance.
 
-y = w'x + noise, noise N(0, noise_sd^2), w ~ N(prior_mean, prior_variance I). The posterior is
-Gaussian and does not depend on the order of rows and tasks. Every kind of broadening keeps it
-Gaussian (`posteriors/full_gaussian.py`), which makes this the exact learner for a beam over a
-regression (li2021vbs, in the version of NeurIPS 2021, has it on its real streams). Rows update a
-root of the covariance, without an inverse (`posteriors/normal_inverse_gamma.py`). Knows: the noise
-level.
+y = w'x + noise, noise N(0, noise_sd^2), w ~ N(prior_mean, prior_variance I). With covariance V, a
+row gives
+
+    mean <- mean + V x (y - x' mean) / (x' V x + noise_sd^2),
+    V <- V - V x x' V / (x' V x + noise_sd^2).
+
+The posterior is Gaussian and does not depend on the order of rows and tasks. Every kind of
+broadening keeps it Gaussian (`posteriors/full_gaussian.py`), which makes this the exact learner for
+a beam over a regression (li2021vbs, in the version of NeurIPS 2021, has it on its real streams).
+Rows update a root of the covariance, without an inverse (`posteriors/normal_inverse_gamma.py`).
+Knows: the noise level.
 
 With a `weight` it is the weighted-likelihood filter (WoLF; duranmartin2024wolf, section 3): a row's
 likelihood is raised to the power w^2, which falls with the row's error, so that an outlier moves

@@ -1,7 +1,12 @@
 """Mean-field variational inference for networks, such as variational continual learning (VCL).
 
-The posterior of a task is the prior of the next. Source: li2021vbs, section 3.1, Eq. 4 and C.2;
-with s = 0 always, it is VCL. Knows: the likelihood. Methods, by settings:
+The posterior q of a task is the prior of the next. Among independent normals for the weights w it
+maximises
+
+    E_q log p(rows | w) - kl_weight KL(q, posterior of the task before).
+
+Source: li2021vbs, section 3.1, Eq. 4 and C.2; with s = 0 always, it is VCL. Knows: the likelihood.
+Methods, by settings:
 
 - VCL (Nguyen et al. 2018; its code): biases `gaussian`, estimator `sample`, draws 10, start
   `maximum-likelihood`, start_sd e^-3, prediction_draws 100. Start values of a new head are normal

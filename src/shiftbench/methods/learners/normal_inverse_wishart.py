@@ -1,9 +1,13 @@
 """Mean and covariance of vectors, both unknown: the conjugate posterior, exact.
 
-Rows y in R^d are independent N(mu, C), with a normal-inverse-Wishart prior. So it learns
-correlations, where `bayes-linear` has one noise variance for all targets and no correlation.
-Source: A. Gelman et al., Bayesian Data Analysis, third edition, section 3.6; K. P. Murphy, 2007,
-Conjugate Bayesian analysis of the Gaussian distribution, section 9. Knows: the prior.
+Rows y in R^d are independent N(mu, C), with a normal-inverse-Wishart prior. A row gives
+
+    Psi <- Psi + kappa / (kappa + 1) (y - mean) (y - mean)',
+    mean <- (kappa mean + y) / (kappa + 1),  kappa <- kappa + 1,  nu <- nu + 1.
+
+So it learns correlations, which `bayes-linear` does not: there, all targets share one noise
+variance. Source: A. Gelman et al., Bayesian Data Analysis, third edition, section 3.6; K. P.
+Murphy, 2007, Conjugate Bayesian analysis of the Gaussian distribution, section 9. Knows: the prior.
 
 The posterior can be broadened: its powers and their products with the prior stay in the family,
 and `ou` moves mu alone, in units of C. `diffuse` is refused, because its variance does not scale

@@ -1,8 +1,11 @@
 """Online gradient algorithm (OGA): one gradient step on the loss of each row.
 
-Source: cherief2019online, "Online gradient algorithm": theta <- theta - eta grad l_t(theta),
-projected to the box. It is the baseline of the online variational learners and has no posterior: sd
-stays 0. Knows: the loss and, for the default step size, the number of tasks.
+Source: cherief2019online, "Online gradient algorithm":
+
+    theta <- theta - eta grad l_t(theta), projected to the box.
+
+It is the baseline of the online variational learners and has no posterior: sd stays 0. Knows: the
+loss and, for the default step size, the number of tasks.
 
 State and Info: see `methods/online/linear.py`.
 """

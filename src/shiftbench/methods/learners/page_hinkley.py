@@ -1,10 +1,15 @@
 """Page-Hinkley: a CUSUM of the values around their own mean so far, which needs no model.
 
 The updates are those of the detector of the same name (`detectors/page_hinkley.py`), to the last
-alarm; with m_t the mean of the segment's values up to y_t, they are sums of y_t - m_t. An alarm is
-raised when the statistic passes the threshold; a new segment starts with the next value. delta and
-threshold have the unit of the values, so that the scaling of a series is a part of the method.
-Predicts by the mean and the variance of the segment, which river does not do. Knows: nothing.
+alarm. With m the mean of the segment's values up to y,
+
+    up <- alpha up + y - m - delta,  down <- alpha down + y - m + delta,
+    statistic = max(up - min up, max down - down).
+
+An alarm is raised when the statistic passes the threshold; a new segment starts with the next
+value. delta and threshold have the unit of the values, so that the scaling of a series is a part of
+the method. Predicts by the mean and the variance of the segment, which river does not do. Knows:
+nothing.
 
 While a segment is too short for alarms, the sums of the segment before go on. They raise no alarm,
 but the statistic can rise further beyond the threshold. So a sweep over other thresholds

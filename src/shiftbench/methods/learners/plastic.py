@@ -1,11 +1,15 @@
 """A network that is trained on each task in turn and partly renewed, so that it keeps learning.
 
 A network that is trained for a long time learns new tasks less and less well: it loses plasticity.
-Renewals:
+Renewals, with the start values `fresh` and the utilities u of weights or units:
 
-- shrink-perturb (Ash and Adams 2020): a task starts from keep w + (1 - keep) fresh, with fresh
-  start values. The paper adds normal noise in place of a share of fresh weights, which its code
-  has; Dohare et al. 2024 do it at every step, with a weight decay.
+    shrink-perturb: w <- keep w + (1 - keep) fresh, before a task
+    continual-backprop: the unit of the least u is fresh again
+    upgd: w <- w - rate (g + noise) (1 - sigmoid(u / max u))
+
+- shrink-perturb (Ash and Adams 2020): a task starts from these weights. The paper adds normal noise
+  in place of a share of fresh weights, which its code has; Dohare et al. 2024 do it at every step,
+  with a weight decay.
 - continual-backprop (Dohare et al. 2024): the least useful hidden units are replaced one by one,
   see `networks/unit_renewal.py`. For multilayer perceptrons.
 - upgd (Elsayed and Mahmood 2024): plain gradient descent in which useless weights are perturbed and

@@ -1,6 +1,13 @@
 """Rehearsal: a network that learns each task together with rows kept from earlier ones.
 
-Each step has a minibatch of the task and as many rows of the memory, drawn at random. Losses:
+Each step has a minibatch of the task and as many rows of the memory, drawn at random. It is a step
+of Adam along the gradient of
+
+    er: -log p(minibatch and memory rows)
+    der++: -log p(minibatch) + a |logits - stored logits|^2 - b log p(other memory rows)
+    a-gem: -log p(minibatch), without its part against the gradient of -log p(memory rows)
+
+Losses:
 
 - er, experience replay (Chaudhry et al. 2019, "On tiny episodic memories"): the mean negative log
   likelihood of all these rows.

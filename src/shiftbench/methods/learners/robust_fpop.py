@@ -1,10 +1,13 @@
 """R-FPOP: the best segmentation of all values so far, with a loss that bounds outliers.
 
-Values have a level that jumps. A segment costs the sum of min((y - level)^2, K^2) and a penalty;
-the segmentation of lowest cost is found exactly (`online/functional_pruning.py`). Source: P.
-Fearnhead and G. Rigaill (2019), which knoblauch2018robust, 5.1, compares with. K is 3 standard
-deviations of the noise and the penalty 2 log n variances, for n values, as there. The noise is
-estimated from all values so far.
+Values have a level that jumps. The segmentation of lowest cost is found exactly
+(`online/functional_pruning.py`):
+
+    cost = sum over segments of (penalty + sum over their values of min((y - level)^2, K^2)).
+
+Source: P. Fearnhead and G. Rigaill (2019), which knoblauch2018robust, 5.1, compares with. K is 3
+standard deviations of the noise and the penalty 2 log n variances, for n values, as there. The
+noise is estimated from all values so far.
 
 The method is off line: after each task it segments all values so far, so its time grows with the
 square of a series' length. The segmentation after the last task is that of the paper. The

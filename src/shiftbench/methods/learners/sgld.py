@@ -1,7 +1,11 @@
 """Stochastic gradient Langevin dynamics: draws from the posterior by noisy minibatch gradients.
 
-Source: Welling and Teh 2011; farquhar2020radial, 1 and 2, names it for its discrete support. The
-steps, their rates and what is kept of them are in `networks/langevin.py`. Draws are from the
+Source: Welling and Teh 2011; farquhar2020radial, 1 and 2, names it for its discrete support. With U
+the negative log posterior, estimated from a minibatch, a step of size epsilon is
+
+    w <- w - epsilon / 2 grad U(w) + epsilon^1/2 noise.
+
+The steps, their rates and what is kept of them are in `networks/langevin.py`. Draws are from the
 posterior only if rates are small, the burn-in is long, and the chain is longer than it takes to
 forget: with a constant rate and whole batches, a quadratic loss of curvature h (in nats of the
 task) gets the variance 1 / (h (1 - epsilon h / 4)) in place of 1 / h. Knows: the likelihood.

@@ -1,12 +1,15 @@
 """Bayesian skip-gram of words with fixed context vectors: a mean-field Gaussian for each word.
 
 A word with vector u occurs n+_j times with context j and, as expected negatives, n-_j times
-without: log p = sum_j n+_j log s(u.v_j) + n-_j log s(-u.v_j). This is Bayesian logistic regression
-with weighted counts, concave in the posterior's mean and standard deviation. Method `newton` finds
-the optimum (`words/newton.py`). Method `adam` is the protocol of li2021vbs, C.3, black-box
-variational inference in 5,000 full-batch steps with one draw each. It is the reference: it ends 0.3
-nats below the optimum on 2e6 pairs a period, and 2 nats below on 1e8. Knows: the likelihood and the
-context vectors.
+without:
+
+    log p = sum_j n+_j log s(u.v_j) + n-_j log s(-u.v_j), with s the logistic function.
+
+This is Bayesian logistic regression with weighted counts, concave in the posterior's mean and
+standard deviation. Method `newton` finds the optimum (`words/newton.py`). Method `adam` is the
+protocol of li2021vbs, C.3, black-box variational inference in 5,000 full-batch steps with one draw
+each. It is the reference: it ends 0.3 nats below the optimum on 2e6 pairs a period, and 2 nats
+below on 1e8. Knows: the likelihood and the context vectors.
 
 Pairs of a word are not independent draws: they come in documents, each with its own vocabulary, and
 contexts drift slowly. With an intraclass correlation rho between the n = sum_j n+_j pairs of a word

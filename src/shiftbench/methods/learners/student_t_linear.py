@@ -1,11 +1,14 @@
 """Bayesian linear regression with Student's t errors, as a rival of beta divergences.
 
 y = x' mu + e, with e Student's t of scale sqrt(s2) and known degrees of freedom, and a
-normal-inverse-gamma prior on (mu, s2). Source: knoblauch2018robust, 2.1 and 2.3, which says that
-changepoints hardly change with such errors. After a row the posterior is replaced by the nearest
-normal-inverse-gamma, and a forecast by the nearest single Student's t
-(`posteriors/student_t_errors.py`). Knows: the prior and the degrees of freedom. Models and designs:
-as in `bayes-linear`.
+normal-inverse-gamma prior on (mu, s2). With a weight v for each row that is
+
+    y = x' mu + (s2 / v)^1/2 noise,  v ~ Gamma(df / 2, rate df / 2).
+
+Source: knoblauch2018robust, 2.1 and 2.3, which says that changepoints hardly change with such
+errors. After a row the posterior is replaced by the nearest normal-inverse-gamma, and a forecast by
+the nearest single Student's t (`posteriors/student_t_errors.py`). Knows: the prior and the degrees
+of freedom. Models and designs: as in `bayes-linear`.
 
 The log evidence is the exact log density of the row under the posterior before it. With beta_rlm >
 0 it is the beta-divergence score of the forecast (Eq. 8).

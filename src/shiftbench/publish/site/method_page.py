@@ -108,12 +108,14 @@ def _show(found: Sequence[MethodResult]) -> str:
 
 
 def _equation(pipeline: Sequence[Any]) -> str:
-    """Return the first displayed equation of the learner's docstring; empty without one."""
-    for kind, learner, _ in named_by_kind(list(pipeline)):
-        if kind == "learners":
-            tree = ast.parse(components.path(kind, learner).read_text(encoding="utf-8"))
-            if found := EQUATION.search(f"{ast.get_docstring(tree) or ''}\n"):
-                return textwrap.dedent(found.group(1)).strip().rstrip(",.:")
+    """Return the first displayed equation of a docstring, of the outermost component that has one.
+
+    Empty without one.
+    """
+    for kind, name, _ in named_by_kind(list(pipeline)):
+        tree = ast.parse(components.path(kind, name).read_text(encoding="utf-8"))
+        if found := EQUATION.search(f"{ast.get_docstring(tree) or ''}\n"):
+            return textwrap.dedent(found.group(1)).strip().rstrip(",.:")
     return ""
 
 
