@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from shiftbench.core import cache_folder
-from tests.browsing import browser, page, serious
+from tests.browsing import browser, page, violations
 
-__all__ = ["browser", "page", "serious"]
+__all__ = ["browser", "page", "violations"]
 
 # Rewrite the asserts of the contract like those of tests, so that failures show values.
 pytest.register_assert_rewrite("shiftbench.contract")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shiftbench.publish.site import pages
-from tests.browsing import Serious
+from tests.browsing import Violations
 from tests.checkout import PUBLISHED
 from tests.publish.site import html
 
@@ -138,8 +138,8 @@ def test_the_search_box_opens_a_page_with_the_keyboard(page: Any, site: Path) ->
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("place", PLACES)
 def test_axe_finds_nothing_serious(
-    page: Any, serious: Serious, site: Path, place: str, scheme: str
+    page: Any, violations: Violations, site: Path, place: str, scheme: str
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto((site / place).as_uri())
-    assert serious(page) == []
+    assert violations(page) == []

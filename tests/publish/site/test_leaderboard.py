@@ -17,7 +17,7 @@ import pytest
 from shiftbench.cli import main
 from shiftbench.publish import crate, crate_files, leaderboard_entries, result_files
 from tests import job_calls
-from tests.browsing import Serious
+from tests.browsing import Violations
 from tests.checkout import ROOT
 from tests.config.test_user_components import forget
 from tests.publish.site import html
@@ -117,7 +117,7 @@ def test_what_is_verified_is_ranked_beside_ours(folder: Path, tmp_path: Path) ->
 @pytest.mark.peers
 @pytest.mark.parametrize("width", [1400, 400])
 def test_the_leaderboard_fits_a_browser_and_people(
-    page: Any, serious: Serious, folder: Path, tmp_path: Path, width: int
+    page: Any, violations: Violations, folder: Path, tmp_path: Path, width: int
 ) -> None:
     site(folder, tmp_path / "site", "--trust")
     page.set_viewport_size({"width": width, "height": 900})
@@ -125,7 +125,7 @@ def test_the_leaderboard_fits_a_browser_and_people(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("tr[data-label='mine/sure']").is_visible()
     assert page.told == []
-    assert serious(page) == []
+    assert violations(page) == []
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ def caption(study: StudyResults) -> str:
     ]
     return (
         f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}, if seeds"
-        " differ; (n = ...): seeds with a score, where not all; -: does not apply. Metrics:"
+        " differ; (n = ...): seeds with a score, if some have none; -: no score. Metrics:"
         f" {', '.join(better)}. {_alike(study)}{study.basis()}"
     )
 
