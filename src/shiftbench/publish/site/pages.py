@@ -67,6 +67,7 @@ VERDICT_MARKS = {
     verdicts.CHECKED[verdicts.REPRODUCED]: "✓",
     verdicts.CHECKED[verdicts.CONTRADICTED]: "✗",
     verdicts.CHECKED[verdicts.UNRESOLVED]: "◇",
+    verdicts.CHECKED[verdicts.NOT_RUN]: "□",
 }
 """Signs before the names of verdicts."""
 
