@@ -231,6 +231,7 @@ def _write_papers(
             named=paper_page.NAMED,
             advice=advice.of(one.key, decided, results),
             found=known.about(claimed),
+            appearing=known.giving_results(one.key),
             errors=paper_page.errors(one.key, results.library),
         )
         tables = paper_page.tables(rows)
