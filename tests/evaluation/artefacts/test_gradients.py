@@ -17,6 +17,7 @@ from tests.evaluation.scoring import stores
 gradient_growth = components.load_metric("gradient_growth")
 gradient_sd = components.load_metric("gradient_sd")
 training_accuracy_lost = components.load_metric("training_accuracy_lost")
+nll_rise = components.load_metric("nll_rise")
 
 SDS = [1.0, 0.1, 3.0]
 STREAM = stores.image_stream(tasks=2)
@@ -59,7 +60,10 @@ def test_the_end_of_training_is_that_of_the_last_task():
         gradient_sd.score(run, STREAM), np.log10([1.4, 1.6, 1.0]), atol=1e-12
     )
     np.testing.assert_allclose(training_accuracy_lost.score(run, STREAM), [0.2, 0, 0], atol=1e-12)
-    for metric in (gradient_sd, training_accuracy_lost):
+    fits = -np.array([[[2.0], [200.0]], [[3.0], [1.0]], [[5.0], [5.0]]])
+    run = mfvi_run("told", 0.8, {"train_accuracy": one, "expected_log_likelihood": fits})
+    np.testing.assert_allclose(nll_rise.score(run, STREAM), [2, 0, 0], atol=1e-12)
+    for metric in (gradient_sd, training_accuracy_lost, nll_rise):
         assert np.isnan(metric.score(mfvi_run("not", 0.8), STREAM)).all()
 
 

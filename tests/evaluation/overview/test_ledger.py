@@ -78,6 +78,15 @@ def test_counts_are_those_of_the_rows(known, tables) -> None:
     assert said in ledger.caption(rows)
 
 
+def test_a_check_that_is_not_run_is_no_claim_without_a_verdict(known, tables) -> None:
+    proved = known[0] | {"name": "proved", "work": "li2021vbs", "check": True}
+    rows = ledger.collect([*known, proved], tables)
+    assert rows["verdict"].tolist()[-1] == "check not run"
+    assert ledger.counted(rows)["not run"] == 2
+    assert ledger.by_paper(rows).loc["Li et al. (2021)"].sum() == 1
+    assert "0 of 1 rows of 1 hold" in ledger.caption(rows)
+
+
 def test_counts_by_claim_stand_beside_those_by_row_and_checks_apart(known, tables) -> None:
     rows = ledger.collect(known, tables)
     said = ledger.caption(rows)

@@ -17,7 +17,7 @@ from shiftbench.config import components, config_file, json_schema, reference, s
 from shiftbench.evaluation.artefacts import claims
 from shiftbench.evaluation.scoring import results, tidy_files
 from shiftbench.publish import result_files
-from shiftbench.publish.derived import derive, tables
+from shiftbench.publish.derived import derive, paper_columns, tables
 from tests.checkout import PUBLISHED, ROOT
 
 README = """\
@@ -157,12 +157,40 @@ def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> Non
 def test_tables_from_committed_scores_know_what_those_of_the_workflow_know() -> None:
     plan = config_file.load(ROOT / "config/embedded.yaml")
     study = PUBLISHED / "embedded/studies/regimes"
-    made = tables._results(study, plan, "regime-table", scores_of(study))
+    made = tables.results_of(study, plan, "regime-table", scores_of(study))
     known = results.of_spec(specs.artefact(plan, "regimes", "regime-table"), {}, made.summary, {})
     assert known.method_styles and known.labels and known.cells
     others = {"scores", "summary", "streams", "claims"}
     for name in {field.name for field in dataclasses.fields(known)} - others:
         assert getattr(made, name) == getattr(known, name), name
+
+
+def test_older_notes_on_our_training_become_those_of_today(tmp_path) -> None:
+    plan = config_file.load(ROOT / "config/cpu.yaml")
+    published = PUBLISHED / "cpu/studies/split-cifar"
+    study = tmp_path / "split-cifar"
+    names = ("scores.csv", "summary.csv", "tables/continual-table.csv", "tables/continual-table.md")
+    for name in names:
+        (study / name).parent.mkdir(parents=True, exist_ok=True)
+        text = (published / name).read_text()
+        (study / name).write_text(text.replace("0.0026 of the paper's", "0.05 of the paper's"))
+    assert paper_columns.derive(study, plan, study) == [*names[1:]]
+    for name in names:
+        assert (study / name).read_bytes() == (published / name).read_bytes(), name
+    assert paper_columns.derive(study, plan, study) == []
+
+
+def test_summaries_and_the_ledger_have_the_same_shares_of_training() -> None:
+    ledger = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
+    of_one = ledger[ledger["measured"].isin(["vogn", "vcl-improved", "ewc", "si", "joint"])]
+    assert len(of_one) > 9
+    for row in of_one.to_dict("records"):
+        path = PUBLISHED / row["config"] / "studies" / row["study"] / "summary.csv"
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        rows = rows[(rows["learner"] == row["measured"]) & (rows["metric"] == row["metric"])]
+        (note,) = rows.loc[rows["stream"] == row["stream"], "published_note"]
+        share = "" if row["share"] == "1" else f"{row['share']} of the paper's training"
+        assert note == share, row
 
 
 def scores_of(study: Path) -> xr.Dataset:

@@ -295,6 +295,7 @@ def test_a_paper_is_told_line_by_line_in_its_units(
     assert page.one("p", id="claims").text == f"It claims: {claimed}"
     first = page.one("main").text
     assert "VOGN: 93.6 %; SI: 82.7 %" in first, "above SI, reproduced with all of the training"
+    assert "a claim can be reproduced by a difference that is not significant" in first
     rows = documents[site / "papers/eschenhagen2019vogn-lines.html"].all("tr")
     told = {row.all("td")[-4].text: row for row in rows if row.all("td")}
     ours = [row for text, row in told.items() if text.startswith("VOGN: 93.6 % [")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from shiftbench.evaluation.overview import ledger
 from shiftbench.publish.site import paper_page
 from tests.checkout import PUBLISHED
 
@@ -47,19 +48,37 @@ def test_a_mixed_claim_says_who_disagrees() -> None:
     assert [one.votes for one in alone.holds] == [""]
 
 
+def test_the_page_counts_the_claims_that_it_lists_and_the_ledger_counts() -> None:
+    rows = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
+    by_paper = ledger.by_paper(rows).sum(axis=1)
+    for paper, own in rows.groupby("paper", sort=False):
+        found = paper_page.summary(own)
+        decided = [*found.holds, *found.fails, *found.undecided]
+        assert len(decided) + sum(found.waiting.values()) == by_paper[paper], paper
+
+
+def test_a_check_that_is_not_run_keeps_its_reason() -> None:
+    reason = {"verdict": "check not run", "ours_may": "the records are not fetched"}
+    empty = dict.fromkeys(("scores", "low", "high", "stream", "study", "share", "seeds"), "")
+    rows = pd.DataFrame([ROW | empty | reason])
+    assert paper_page.summary(rows).waiting == {}
+    ((line,),) = paper_page.tables(rows)[0].lines
+    assert (line.ours, line.why) == ("", "the records are not fetched")
+
+
 def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
-    ledger = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
-    own = ledger[ledger["paper"] == "Altamirano et al. (2023)"]
+    known = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
+    own = known[known["paper"] == "Altamirano et al. (2023)"]
     shown = [
         line.ours for table in paper_page.tables(own) for lines in table.lines for line in lines
     ]
     assert any(text.startswith("DSM-BOCPD: 0.9952") for text in shown), (
         "a paper that prints .907 has no percent"
     )
-    own = ledger[ledger["paper"] == "Li et al. (2021)"]
+    own = known[known["paper"] == "Li et al. (2021)"]
     names = [table.name for table in paper_page.tables(own)]
     assert names == ["Table 1", "Figure 2", "Figure 4", "Figure 5", "In the text"]
-    own = ledger[ledger["paper"].str.startswith("Ch\u00e9rief")]
+    own = known[known["paper"].str.startswith("Ch\u00e9rief")]
     lines = [lines for table in paper_page.tables(own) for lines in table.lines]
     (bound,) = [one for one in lines if one[0].where.startswith("Theorem 1 (slides)")]
     rows = own[own["claim"] == "sva-regret-below-its-bound"]

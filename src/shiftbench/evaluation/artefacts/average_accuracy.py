@@ -44,6 +44,12 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     return table_files.without_constant(pd.DataFrame(rows), ("stream", "paper"))
 
 
+def paper_columns(study: StudyResults) -> pd.DataFrame:
+    """Return the last column of the table, which depends on settings alone."""
+    cells = [_printed(study, stream, line) for stream in study.streams for line in _lines(study)]
+    return table_files.without_constant(pd.DataFrame({"paper": cells}), ("paper",))
+
+
 def caption(study: StudyResults) -> str:
     """Describe the columns, absent rows, the number of runs and the reductions."""
     paper, shown = _paper(), {(line.of_paper, line.metric) for line in _lines(study)}
@@ -108,8 +114,12 @@ def _row(study: StudyResults, stream: str, line: _TableLine) -> dict[str, object
         "sd": _rounded(100 * _spread(study, stream, line)),
         **(difference if study.baseline else {}),
         "runs": of_seeds.n,
-        "paper": table_files.published_percent(study.published(stream, line.method, line.metric)),
+        "paper": _printed(study, stream, line),
     }
+
+
+def _printed(study: StudyResults, stream: str, line: _TableLine) -> str:
+    return table_files.published_percent(study.published(stream, line.method, line.metric))
 
 
 def _spread(study: StudyResults, stream: str, line: _TableLine) -> float:

@@ -48,6 +48,12 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     return table_files.without_constant(pd.DataFrame(rows), ("stream", "tuned", *PAPER))
 
 
+def paper_columns(study: StudyResults) -> pd.DataFrame:
+    """Return the last columns of the table, which depend on settings alone."""
+    rows = [_paper(study, stream, method) for stream in study.streams for method in study.methods]
+    return table_files.without_constant(pd.DataFrame(rows), PAPER)
+
+
 def caption(study: StudyResults) -> str:
     """Describe the columns, the number of runs and the reductions."""
     shown = [name for name in ("acc", LEARNT, *TRANSFERS, *FURTHER) if name in study.metrics]

@@ -70,6 +70,18 @@ def training_accuracy_lost(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     return accuracy.max(axis=1) - accuracy[:, -1]
 
 
+def nll_rise(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Return log10 of the NLL of the rows learnt from, at the end over its least value [seed].
+
+    Expected under the posterior, for streams as of `training_accuracy_lost` and for likelihoods of
+    classes, whose NLL is positive. A logarithm, as for `gradient_sd`.
+    """
+    if not {"info_train_accuracy", "info_expected_log_likelihood"} <= {*run.data_vars}:
+        return np.full(run.sizes["seed"], np.nan)
+    nll = -run["info_expected_log_likelihood"].isel(hypothesis=0).transpose("seed", "task").values
+    return np.log10(nll[:, -1] / nll.min(axis=1))
+
+
 METRICS = [
     Metric(
         "elbo",
@@ -122,5 +134,16 @@ METRICS = [
         stage="run",
         from_learner=("gradients",),
         score=training_accuracy_lost,
+    ),
+    Metric(
+        "nll_rise",
+        about="How far the negative log likelihood of the rows learnt from has risen at the end,"
+        " from where it was least: log10 of the ratio.",
+        unit="log10 of a ratio",
+        bounds=(0.0, None),
+        better="lower",
+        stage="run",
+        from_learner=("gradients",),
+        score=nll_rise,
     ),
 ]

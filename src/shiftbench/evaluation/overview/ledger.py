@@ -1,7 +1,7 @@
 """The ledger: every claim of every paper with its verdict, over all studies of some configs.
 
 It joins the tables `claims` of the studies. A claim has a row for each study and stream that judges
-it, or one row *not run*.
+it, or one row *not run*; a check that no study judges is *check not run*.
 """
 
 from __future__ import annotations
@@ -56,9 +56,15 @@ def by_claim(rows: pd.DataFrame) -> pd.Series:
     return rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
 
 
+def without_checks(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of claims alone: checks, which are proved or hold by definition, are none."""
+    return rows[~rows["verdict"].isin(verdicts.CHECKED.values())]
+
+
 def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
     """Count the claims of each paper [paper, verdict] in the papers' order; checks do not count."""
-    counts = by_claim(rows).groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
+    judged = by_claim(without_checks(rows))
+    counts = judged.groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
     kinds = list(_ledger_figure.STYLES)
     return counts.reindex(index=rows["paper"].unique(), columns=kinds, fill_value=0)
 
@@ -128,6 +134,5 @@ def _not_run(claim: Mapping[str, Any]) -> dict[str, str]:
     kept = {key: claim[key] for key in ("where", "read", "says", "metric", "code")}
     about = {"claim": claim["name"], "paper": bibliography.short(claim["work"])}
     why = claim.get("not_run") or claim.get("ours_may", "")
-    return about | kept | {
-        "printed": claim["paper"], "verdict": verdicts.NOT_RUN, "ours_may": why
-    }  # fmt: skip
+    verdict = verdicts.CHECKED[verdicts.NOT_RUN] if claim.get("check") else verdicts.NOT_RUN
+    return about | kept | {"printed": claim["paper"], "verdict": verdict, "ours_may": why}

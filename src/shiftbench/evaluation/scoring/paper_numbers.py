@@ -7,7 +7,7 @@ training a study has, as computed by `config.paper_training`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ import yaml
 
 from shiftbench.config import paper_training, provenance
 from shiftbench.config.paper_training import LEAST, OurTraining
+from shiftbench.config.spec_files import Spec
 
 
 class PaperRow(NamedTuple):
@@ -88,13 +89,25 @@ def number(
     stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str
 ) -> PaperNumber | None:
     """Return what a paper prints for a method and metric on a run's stream, or None."""
-    dataset = provenance.dataset(stream)
-    for table in about(stream):
+
+    def ours(paper: str) -> float | None:
+        return share(stream, run, paper, str(method), metric)
+
+    return on_stream(provenance.spec(stream), method, metric, ours)
+
+
+def on_stream(
+    stream: Spec, method: str | None, metric: str, share_of: Callable[[str], float | None]
+) -> PaperNumber | None:
+    """Return what a paper prints for a method and metric on a stream, given its spec, or None.
+
+    share_of: returns our share of the training of a paper, given its key.
+    """
+    dataset = stream["settings"].get("dataset")
+    for table in _about(stream):
         for row in table.rows:
             if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
-                mean, spread = row.numbers[dataset]
-                ours = share(stream, run, table.paper, row.method, metric)
-                return PaperNumber(mean, spread, row.quoted, ours)
+                return PaperNumber(*row.numbers[dataset], row.quoted, share_of(table.paper))
     return None
 
 
@@ -109,9 +122,12 @@ def share(
 
 def about(stream: xr.Dataset) -> list[PaperTable]:
     """Return the tables on streams of this family and with these settings."""
-    spec = provenance.spec(stream)
+    return _about(provenance.spec(stream))
+
+
+def _about(stream: Spec) -> list[PaperTable]:
     return [
         table
         for table in tables()
-        if table.family == spec["family"] and table.where.items() <= spec["settings"].items()
+        if table.family == stream["family"] and table.where.items() <= stream["settings"].items()
     ]

@@ -37,8 +37,13 @@ VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, UNKNOWN, NOT_RUN)
 """All verdicts on claims that are not checks; the last one means that no study judges a claim."""
 NO_VERDICT = VERDICTS[3:]
 """The entries for claims without a verdict, each of which gives the reason."""
-CHECKED = {REPRODUCED: "holds", CONTRADICTED: "fails", UNRESOLVED: "open"}
-"""The verdicts on checks."""
+CHECKED = {
+    REPRODUCED: "holds",
+    CONTRADICTED: "fails",
+    UNRESOLVED: "open",
+    NOT_RUN: "check not run",
+}
+"""The entries for checks, in place of those for claims."""
 MIXED = "mixed"
 """The verdict on a claim that several studies or streams judge differently."""
 GRAVITY = (CONTRADICTED, UNRESOLVED, REPRODUCED)

@@ -1,7 +1,8 @@
 """Derive all committed files that need no training, and compare them with the committed ones.
 
-In order of dependence: tables of published studies, and figures of those with source data; ledger,
-ranks and costs; the config reference and schema; the sentences and tables of pages.
+In order of dependence: tables and papers' numbers of published studies, and figures of those with
+source data; ledger, ranks and costs; the config reference and schema; the sentences and tables of
+pages.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shiftbench.config.result_paths import ALL_PUBLISHED, STUDIES
 from shiftbench.core import atomic_files, checkout
 from shiftbench.evaluation.overview import ledger
 from shiftbench.publish import result_files
-from shiftbench.publish.derived import pages, published, study_figures, tables
+from shiftbench.publish.derived import pages, paper_columns, published, study_figures, tables
 from shiftbench.publish.derived.evidence import PublishedResults
 from shiftbench.publish.results_folder import ResultsFolder
 
@@ -87,7 +88,7 @@ def _derive_config(results: Path, of_studies: bool, figures: bool) -> None:
     plan = config_file.load(file)
     for study in sorted((results / STUDIES).iterdir()) if of_studies else ():
         if study.name in plan.studies:
-            names = tables.derive(study, plan, study)
+            names = paper_columns.derive(study, plan, study) + tables.derive(study, plan, study)
             if figures:
                 names += study_figures.derive(study, plan, study, tables.FROM_SCORES)
             result_files.update_checksums(study, names)

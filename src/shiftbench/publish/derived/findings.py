@@ -47,11 +47,15 @@ WORDS = {
 
 
 class ComputedSentence(BaseModel):
-    """A sentence or two with placeholders, and evidence for each placeholder."""
+    """A sentence or two with placeholders, and evidence for each placeholder.
+
+    gives_results_of: key of the paper whose results appear with the settings of the sentence.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     says: str
+    gives_results_of: str = ""
     rests_on: dict[str, Evidence]
 
 

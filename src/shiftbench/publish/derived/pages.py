@@ -106,7 +106,7 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
 
     alone: short names of the papers that have a line each, all others sharing one; empty for all.
     """
-    rows = published.ledger()
+    rows = ledger.without_checks(published.ledger())
     judged = ledger.by_claim(rows).reset_index()
     kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
     lines = []

@@ -6,6 +6,7 @@ for all of them.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,11 @@ import xarray as xr
 from shiftbench.config import paper_training, result_paths, specs, tuning
 from shiftbench.config.paper_training import OurTraining
 from shiftbench.config.schema import Config, Study
+from shiftbench.config.spec_files import Spec
 from shiftbench.evaluation import artefact_files
 from shiftbench.evaluation.overview import ledger
-from shiftbench.evaluation.scoring import results, summary_files, tidy_files
+from shiftbench.evaluation.scoring import paper_numbers, results, summary_files, tidy_files
+from shiftbench.evaluation.scoring.paper_numbers import PaperNumber
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
@@ -30,7 +33,7 @@ SEEDS = re.compile(r" (?:Seeds vary|All seeds see|Looks ahead: ).*\Z", re.DOTALL
 
 
 @dataclass(frozen=True)
-class _WithoutRuns(StudyResults):
+class WithoutRuns(StudyResults):
     """Results of a study without its runs, whose properties are as published.
 
     seeds: end of the caption, on seeds; config: of the study; published_shares: of the
@@ -53,16 +56,38 @@ class _WithoutRuns(StudyResults):
         Where trials search epochs, only runs know how many won: the most of them are an upper
         bound, and the published share counts if it is lower.
         """
-        assert self.config is not None
         row = self.row_of(method)
-        spec = specs.run(self.config, self.name, stream, row, (0, 0))
-        searched = _most_epochs(self.config.studies[self.name], row)
+        spec, searched = self._spec(stream, row), self.most_epochs(row)
         pipeline = [*spec["learner"], *([["trials", {"epochs": searched}]] if searched else [])]
         ours = OurTraining(spec["stream"], pipeline, spec["model"])
         found = paper_training.share(paper, method, metric, ours)
         if found is None or not searched:
             return found
         return min(found, self.published_shares.get((metric, stream, method), found))
+
+    def published(self, stream: str, method: str, metric: str) -> PaperNumber | None:
+        """Return what a paper prints for the method, or None, by the settings of the config."""
+        assert self.config is not None
+        of_library, planned = self.method_of.get(method), self.config.streams[stream]
+        spec: Spec = {"family": planned.family, "settings": planned.settings}
+
+        def share(paper: str) -> float | None:
+            return self.share(stream, str(of_library), metric, paper)
+
+        return paper_numbers.on_stream(spec, of_library, metric, share)
+
+    def run(self, stream: str, method: str) -> xr.Dataset:
+        """Return a run store with its spec alone."""
+        return xr.Dataset(attrs={"spec": json.dumps(self._spec(stream, method))})
+
+    def most_epochs(self, method: str) -> float:
+        """Return the most epochs that trials of a method search; 0 if they search none."""
+        assert self.config is not None
+        return _most_epochs(self.config.studies[self.name], method)
+
+    def _spec(self, stream: str, method: str) -> Spec:
+        assert self.config is not None
+        return specs.run(self.config, self.name, stream, method, (0, 0))
 
     def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
         return self.seeds, ""
@@ -85,13 +110,19 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
         else xr.Dataset()
     )
     for name in names:
-        artefact_files.save(name, _results(study, config, name, of_study), target / "tables" / name)
+        made = results_of(study, config, name, of_study)
+        artefact_files.save(name, made, target / "tables" / name)
     return [f"tables/{name}.{kind}" for name in names for kind in ("csv", "md")]
 
 
-def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> StudyResults:
+def results_of(study: Path, config: Config, name: str, scores: xr.Dataset) -> WithoutRuns:
+    """Return what an artefact of a published study can be made from without its runs.
+
+    scores: the cube of the study.
+    """
     spec = specs.artefact(config, study.name, name)
-    published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
+    table = study / "tables" / f"{name}.md"
+    published = table.read_text(encoding="utf-8") if table.exists() else ""
     values = by_metric(scores)
     found = results.of_spec(
         spec,
@@ -101,7 +132,7 @@ def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> Stud
     )
     claims = _with_scores(found.claims, found.method_of, values)
     seeds = SEEDS.search(published.rstrip("\n"))
-    return _WithoutRuns(
+    return WithoutRuns(
         **vars(found) | {"claims": claims},
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         config=config,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 
@@ -44,17 +44,29 @@ class Findings:
         self._published = PublishedResults(results.studies[0].folder.parents[2])
 
     def about(self, claimed: set[str]) -> list[str]:
-        """Return sentences about studies that judge a paper's claims, given as CONFIG/STUDY."""
-        return [*islice(self._about(claimed), FOUND)]
+        """Return sentences about studies that judge a paper's claims, given as CONFIG/STUDY.
 
-    def _about(self, claimed: set[str]) -> Iterator[str]:
-        for name, one in self._all.items():
-            if {row.study for row in one.rests_on.values()} <= claimed:
-                try:
-                    sentence = findings.sentence(name, one, self._published)
-                except (UserError, OSError):  # not supported by these results
-                    continue
-                yield LINKS.sub(r"\1", sentence).strip()
+        Without those of `giving_results`.
+        """
+        names = [
+            name
+            for name, one in self._all.items()
+            if not one.gives_results_of and {row.study for row in one.rests_on.values()} <= claimed
+        ]
+        return [*islice(self._sentences(names), FOUND)]
+
+    def giving_results(self, key: str) -> list[str]:
+        """Return sentences on the settings with which the results of a paper appear."""
+        names = [name for name, one in self._all.items() if one.gives_results_of == key]
+        return [*self._sentences(names)]
+
+    def _sentences(self, names: Iterable[str]) -> Iterator[str]:
+        for name in names:
+            try:
+                sentence = findings.sentence(name, self._all[name], self._published)
+            except (UserError, OSError):  # not supported by these results
+                continue
+            yield LINKS.sub(r"\1", sentence).strip()
 
 
 def _sentence(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:

@@ -67,6 +67,7 @@ VERDICT_MARKS = {
     verdicts.CHECKED[verdicts.REPRODUCED]: "✓",
     verdicts.CHECKED[verdicts.CONTRADICTED]: "✗",
     verdicts.CHECKED[verdicts.UNRESOLVED]: "◇",
+    verdicts.CHECKED[verdicts.NOT_RUN]: "□",
 }
 """Signs before the names of verdicts."""
 
@@ -230,6 +231,7 @@ def _write_papers(
             named=paper_page.NAMED,
             advice=advice.of(one.key, decided, results),
             found=known.about(claimed),
+            appearing=known.giving_results(one.key),
             errors=paper_page.errors(one.key, results.library),
         )
         tables = paper_page.tables(rows)

@@ -78,15 +78,16 @@ def tables(rows: pd.DataFrame) -> list[ClaimsOfPlace]:
     by_place: dict[str, list[list[Line]]] = {}
     for records in _by_claim(rows).values():
         lines = [_line(row, percent) for row in records]
-        if lines[0].verdict in CHECKS:
+        if lines[0].verdict in CHECKS and lines[0].link:
             lines = [_checked(lines)]
         by_place.setdefault(_place(lines[0].where), []).append(lines)
     return [ClaimsOfPlace(place, by_place[place]) for place in sorted(by_place, key=_order)]
 
 
 def summary(rows: pd.DataFrame) -> Summary:
-    """Return what holds, what does not, and what is open, a line for each claim."""
+    """Return what holds, what does not, and what is open, a line for each claim; no checks."""
     percent = _in_percent(rows)
+    rows = ledger.without_checks(rows)
     verdict = ledger.by_claim(rows).droplevel("paper")
     by_kind: dict[str, list[Line]] = {}
     waiting: Counter[str] = Counter()
