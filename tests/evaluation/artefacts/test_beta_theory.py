@@ -45,6 +45,32 @@ def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
         assert worst == pytest.approx(bound, abs=0.02)
 
 
+@pytest.mark.parametrize(("beta", "d"), [(0.2, 29), (0.5, 29), (1.0, 10), (0.5, 5), (0.3, 1)])
+def test_the_smallest_scale_is_enough_for_every_run_length(beta, d):
+    """Compare with the score; in many dimensions a run of one row is worse than a long one."""
+    a0, b0, hazard = 3.0, 5.0, 0.01
+    log_det = float(odds_bound.smallest_log_det(beta, hazard, d, a0, b0))
+    assert odds_bound.log_odds_bound(beta, hazard, d, log_det, a0, b0) == pytest.approx(0, abs=1e-9)
+    prior = student_t.score(beta, 2 * a0, d, d * np.log(b0 / a0), 0.0)
+    odds = [
+        np.log((1 - hazard) / hazard)
+        + student_t.score(beta, 2 * a0 + rows * d, d, log_det, 1e300)
+        - prior
+        for rows in (*range(1, 100), 1000, 1_000_000)
+    ]
+    assert min(odds) == pytest.approx(0, abs=1e-4) and min(odds) > -1e-9
+    assert odds.index(min(odds)) == (0 if d > 5 else len(odds) - 1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 29, 100])
+def test_the_integral_has_no_maximum_at_a_run_of_middle_length(d):
+    df = np.geomspace(0.1, 1e4, 500)
+    for beta in (0.02, 0.1, 0.3, 1.0):
+        values = np.array([student_t.log_integral(beta, one, d, 0.0) for one in df])
+        rises = np.diff(values) > 0
+        assert (np.diff(rises.astype(int)) >= 0).all()
+
+
 def test_the_paper_condition_holds_from_a_much_smaller_determinant():
     # The paper has log odds of 4.595 and sup f_0^beta / beta = 2.986, satisfied from 2e-10 on.
     peak = np.exp(0.15 * stats.multivariate_t(None, 5 / 3 * np.eye(5), 6).logpdf(np.zeros(5)))

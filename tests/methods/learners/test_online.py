@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
+from shiftbench.methods.combinators import forget
 from shiftbench.methods.learners import gibbs_grid, ngvi, oga, oga_el, sva, svb
 from shiftbench.methods.online import losses
 
@@ -280,6 +281,32 @@ def test_a_widened_posterior_learns_faster_under_constant_steps():
     np.testing.assert_allclose(wide["sd"] ** 2, state["sd"] ** 2 + 1)
     moved = [run(learner, [batch], a)[0]["mean"] - a["mean"] for a in (state, wide)]
     assert (np.abs(moved[1]).sum(axis=-1) > np.abs(moved[0]).sum(axis=-1)).all()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_can_be_broadened_if_that_outlasts_the_next_row(name):
+    """OGA has no sd, and SVA computes it again from the gradients of all rows and the prior."""
+    rate = {"rho": 0.1} if name == "ngvi" else {"step_size": 0.1}
+    learner = LEARNERS[name].build(LEARNERS[name].Settings(**rate), CLASSES)
+    assert (learner.broaden is not None) == (name not in ("oga", "sva"))
+    if learner.broaden:
+        state = some_state(learner)
+        wide = learner.broaden(state, Broadening("diffuse", variance=0.1))
+        after, later = (run(learner, [row()], a)[0]["sd"] for a in (state, wide))
+        assert (later > after + 0.01).all()
+
+
+def test_oga_el_keeps_sd_at_most_at_the_priors():
+    """The paper has the bound 1 and a prior of 1; only a broadened sd is ever above it."""
+    inner = oga_el.build(oga_el.Settings(step_size=0.01, prior_sd=2.0), REALS)
+    learner = forget.build(forget.Settings(broadening="temper", beta=0.5), REALS, inner)
+    key = seeds.block(range(S), "online")
+    state = learner.init(key)
+    for t in range(100):
+        wide = learner.drift(state, key)
+        state, _ = learner.observe(wide, row(REALS, seed=t), key)
+        assert (state["base.sd"] <= 2).all()
+    assert (state["base.sd"][wide["base.sd"] > 2.1] == 2).any()
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -55,7 +55,7 @@ COMBINATORS = {
         ]
     ],
 }
-UNBROADENED = ("oga", "bayes-robust", "bayes-designs")
+UNBROADENED = ("oga", "sva", "bayes-robust", "bayes-designs")
 CASES = [
     (inner, outer)
     for inner in LEARNERS

@@ -69,9 +69,9 @@ def _foot(study: StudyResults) -> str:
     return (
         f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
         "The bound is our own sufficient condition, for any observation, regressors and run "
-        f"length; dotted in a: {STATED:.3g}, above which "
-        f"{bibliography.short('knoblauch2018robust')} state that theirs holds "
-        f"(Fig. 1B, beta = {BETA:g}); "
+        "length, if parameters have the standard posterior; dotted in a: "
+        f"{STATED:.3g}, above which {bibliography.short('knoblauch2018robust')} state that theirs "
+        f"holds (Fig. 1B, beta = {BETA:g}); "
         f"ours holds there from {_smallest():.1e} on. b, c: above a line (shaded: d = {D}, h = "
         f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
         "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "

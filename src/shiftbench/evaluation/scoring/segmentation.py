@@ -1,8 +1,9 @@
 """Changepoints of a run in hindsight, and their agreement with the truth.
 
 A run-length learner (`methods/combinators/run_length.py`) keeps after each task, for every slot,
-its run length r (0: the last observation is the first of its segment), its share of the run-length
-posterior (`log_weight`) and the joint probability of its best history (`map_log_joint`). The
+its run length r (0: the last task is the first of its segment), its share of the run-length
+posterior (`log_weight`) and the joint probability of its best history (`map_log_joint`). Both are
+-inf in all slots before the first task with rows, where the first segment begins. The
 most probable segmentation is read backwards: the best slot of the last task gives the start of
 its segment, the best slot just before that the start of the one before, and so on
 (P. Fearnhead and Z. Liu, 2007). Learners that decide at each task, such as a beam, have it in
@@ -61,9 +62,11 @@ def since_shift(run: xr.Dataset) -> np.ndarray:
     if run_infos.has_lineage(run):
         return beam_lineage.since_shift(run)
     length = run_infos.values(run, "run_length").astype(int)
-    _refuse_rows(np.where(np.isneginf(run_infos.values(run, "log_weight")), 0, length))
-    # A segment that holds the first task began without a shift.
-    without = length >= np.arange(length.shape[1])[:, None]
+    empty = np.isneginf(run_infos.values(run, "log_weight"))
+    _refuse_rows(np.where(empty, 0, length))
+    # A segment that holds the first task with rows began without a shift.
+    first = empty.all(axis=2).sum(axis=1)[:, None, None]
+    without = length >= np.arange(length.shape[1])[:, None] - first
     return np.where(without, beam_lineage.NEVER, length)
 
 
@@ -166,18 +169,20 @@ def false_changepoints(found: np.ndarray, true: np.ndarray, margin: int) -> int:
 
 def _backtracked(run: xr.Dataset) -> np.ndarray:
     """Read the changepoints [seed, task] bool backwards from the last task."""
-    best = run_infos.values(run, "map_log_joint").argmax(axis=2)[..., None]
+    joint = run_infos.values(run, "map_log_joint")
+    best = joint.argmax(axis=2)[..., None]
     length = run_infos.values(run, "run_length").astype(int)
     length = np.take_along_axis(length, best, axis=2)[..., 0]
     _refuse_rows(length[..., None])
-    tasks = length.shape[1]
+    begun = ~np.isneginf(joint).all(axis=2)
     starts = np.zeros(length.shape, bool)
-    for lengths, flags in zip(length, starts, strict=True):
-        start = tasks
-        while start > 0:
-            start -= 1 + lengths[start - 1]
-            if start > 0:  # a warm-up makes the first run one longer
+    for lengths, has_run, flags in zip(length, begun, starts, strict=True):
+        start = len(lengths)
+        # A warm-up makes the first run one longer.
+        while start > 0 and has_run[start - 1]:
+            if start < len(lengths):
                 flags[start] = True
+            start -= 1 + lengths[start - 1]
     return starts
 
 

@@ -26,14 +26,16 @@ def log_odds_bound(
 
         bound = log (1 - h) / h - I_r / (1 + beta) - [sup f_0^beta / beta - I_0 / (1 + beta)],
 
-    where I_r is at most that of a Gaussian with determinant |V|, and the bracket is largest at the
-    smallest |V_0|, (b0 / a0)^d, whatever the regressors and the prior of their coefficients.
+    where the bracket is largest at the smallest |V_0|, (b0 / a0)^d, whatever the regressors and the
+    prior of their coefficients, and I_r is at most that of a run of one row or that of a Gaussian
+    with determinant |V|, the larger of both. A run of n rows has 2 a0 + n d degrees of freedom if
+    its posterior is the standard one; a beta posterior may have fewer.
     """
     b, h = np.asarray(beta, float), np.asarray(hazard, float)
     prior_log_det = d * math.log(b0 / a0)
     peak = np.exp(b * _log_peak(2 * a0, d, prior_log_det)) / b
     of_prior = np.exp(_log_integral(b, 2 * a0, d, prior_log_det)) / (1 + b)
-    of_run = np.exp(_log_gaussian_integral(b, d, np.asarray(log_det, float))) / (1 + b)
+    of_run = np.exp(_log_run_integral(b, d, np.asarray(log_det, float), a0)) / (1 + b)
     return np.log1p(-h) - np.log(h) - of_run - (peak - of_prior)
 
 
@@ -44,7 +46,7 @@ def smallest_log_det(
     b = np.asarray(beta, float)
     # Only I_r depends on |V|; it falls as |V|^(-beta / 2).
     room = log_odds_bound(b, hazard, d, np.inf, a0, b0)
-    at_one = np.exp(_log_gaussian_integral(b, d, np.array(0.0))) / (1 + b)
+    at_one = np.exp(_log_run_integral(b, d, np.array(0.0), a0)) / (1 + b)
     enough = 2 / b * (np.log(at_one) - np.log(np.where(room > 0, room, np.nan)))
     return np.where(room > 0, enough, np.inf)
 
@@ -56,7 +58,7 @@ def _log_peak(df: float, d: int, log_det: float) -> float:
     return float(constant - 0.5 * log_det)
 
 
-def _log_integral(beta: np.ndarray, df: float, d: int, log_det: float) -> np.ndarray:
+def _log_integral(beta: np.ndarray, df: float, d: int, log_det: float | np.ndarray) -> np.ndarray:
     """Return the log of the integral of f^(1 + beta), for f a Student's t in R^d."""
     wide = df * (1 + beta) + d * beta
     return (
@@ -68,6 +70,11 @@ def _log_integral(beta: np.ndarray, df: float, d: int, log_det: float) -> np.nda
     )
 
 
-def _log_gaussian_integral(beta: np.ndarray, d: int, log_det: np.ndarray) -> np.ndarray:
-    """Return the same for a Gaussian, the supremum over degrees of freedom."""
-    return -0.5 * beta * (d * math.log(2 * math.pi) + log_det) - 0.5 * d * np.log1p(beta)
+def _log_run_integral(beta: np.ndarray, d: int, log_det: np.ndarray, a0: float) -> np.ndarray:
+    """Return the largest log integral of f^(1 + beta) over all run lengths.
+
+    As a function of the degrees of freedom, it first falls and then rises, or does only one of
+    these. So the largest value is that of the shortest run or the limit, a Gaussian.
+    """
+    gaussian = -0.5 * beta * (d * math.log(2 * math.pi) + log_det) - 0.5 * d * np.log1p(beta)
+    return np.maximum(gaussian, _log_integral(beta, 2 * a0 + d, d, log_det))

@@ -18,7 +18,7 @@ from shiftbench.core.interface import (
     prefixed,
 )
 from shiftbench.methods.combinators._beam_rule import Rule, set_log_prior, weigh
-from shiftbench.methods.combinators._log_weights import normalise
+from shiftbench.methods.combinators._log_weights import normalise, relate_to_largest
 from shiftbench.methods.combinators._truncation import select
 from shiftbench.methods.online.row_functions import call
 from shiftbench.methods.online.rows import CompiledRows, Data, Found, Predicted
@@ -138,6 +138,8 @@ def _run(functions, rule, slots, data, widening, places, drift_first, found, dec
             kept = decisions.kept[s, i]
             select(log_weight, rule.survivors, kept)
             _keep(kept, numbers, log_weight, shifts, *work)
+            if rule.bayes:
+                relate_to_largest(log_weight[:k])
             for j in range(k):
                 found.evidence[s, i, j] = evidence[kept[j]]
                 found.kept[s, i, j] = numbers[j, places[0] : places[1]]

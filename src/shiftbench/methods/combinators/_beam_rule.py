@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shiftbench.methods.combinators._log_weights import normalise
+from shiftbench.methods.combinators._log_weights import normalise, relate_to_largest
 from shiftbench.methods.combinators._truncation import select
 
 
@@ -59,6 +59,9 @@ def weights_before(rule, log_weight, shifts, step):
 def decide(rule, log_weight, shifts, step, evidence, rows):
     """Return the children to keep and their log weights, [S, K] each, best first.
 
+    Weights that follow Bayes' rule are relative to the largest one. Otherwise the evidence of past
+    tasks would grow beyond that of the next one, which would be lost to rounding.
+
     log_weight, shifts, evidence: [S, 2 K]; step: [S, 1]; rows: [S], of the task.
     """
     kept = np.empty((len(log_weight), rule.size), np.int64)
@@ -71,6 +74,8 @@ def decide(rule, log_weight, shifts, step, evidence, rows):
         select(work[1], rule.survivors, kept[s])
         for k in range(rule.size):
             weights[s, k] = work[1, kept[s, k]]
+        if rule.bayes:
+            relate_to_largest(weights[s])
     return kept, weights
 
 

@@ -9,6 +9,14 @@ from numba import njit
 
 
 @njit(cache=True, error_model="numpy")
+def relate_to_largest(log_weight):
+    """Subtract the largest weight, in place; leave them if all are -inf."""
+    largest = log_weight.max()
+    if largest > -np.inf:
+        log_weight -= largest
+
+
+@njit(cache=True, error_model="numpy")
 def normalise(log_weight):
     """Subtract the log of the sum of all weights, in place; leave them if all are -inf."""
     largest, total = log_weight.max(), 0.0

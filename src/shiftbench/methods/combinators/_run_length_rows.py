@@ -212,8 +212,7 @@ def _run(functions, slots, fresh, data, how, drift_first, found):
                 started = True
                 _learn_row(step, own, x, data.y[s, i], constants, scratch, evidence, keep)
             elif tasks:
-                for k in own.order[keep:]:
-                    own.log_joint[k] = own.map_log_joint[k] = -np.inf
+                _pass_task(own, keep)
             if tasks:
                 _note_slots(own, found.run_length[s, i], found.model[s, i],
                             found.log_joint[s, i], found.map_log_joint[s, i])  # fmt: skip
@@ -230,6 +229,15 @@ def _learn_row(step, slots, x, y, constants, scratch, evidence, keep):
         slots.map_log_joint[k] += evidence[k]
         slots.run_length[k] += 1
     settle(slots.log_joint, slots.map_log_joint, slots.order, keep)
+
+
+@njit(cache=True, error_model="numpy")
+def _pass_task(slots, keep):
+    """Lengthen all segments by a task without a row, in place, and drop the fresh ones."""
+    for k in slots.order[keep:]:
+        slots.log_joint[k] = slots.map_log_joint[k] = -np.inf
+    for k in slots.order[:keep]:
+        slots.run_length[k] += slots.log_joint[k] > -np.inf
 
 
 @njit(cache=True, error_model="numpy")

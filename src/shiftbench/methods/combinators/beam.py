@@ -19,9 +19,9 @@ With prior_tasks, the probability of a shift is learnt: its Beta prior counts as
 tasks and has the mean given by prior_log_odds, and each history predicts its next s from its own
 shifts so far. None of the five papers has this.
 
-State: the learner's as base.*, always K slots [S, K, ...]; log_weight [S, K], -inf in empty slots;
-shifts [S, K], the number of shifts in a history; step [S, 1]. After `drift` there are 2K slots:
-first the children with s = 0, then those with s = 1.
+State: the learner's as base.*, always K slots [S, K, ...]; log_weight [S, K], -inf in empty slots
+and, with weights `bayes`, 0 for the best; shifts [S, K], the number of shifts in a history; step
+[S, 1]. After `drift` there are 2K slots: first the children with s = 0, then those with s = 1.
 Info: the learner's, of the hypotheses that are kept; parent [S, K] (slot before the task), shift
 [S, K] (the hypothesis' s_t), log_weight [S, K], normalised. Slots are sorted by weight, so slot 0
 is the most likely hypothesis.

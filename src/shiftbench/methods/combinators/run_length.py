@@ -5,6 +5,7 @@ first of its segment), and a learner that has seen only this segment. Before an 
 segment may end: fresh learners, one for each model of the learner, share the hazard's mass, and the
 other segments continue. All are weighed by the evidence of the observation, and the `keep` largest
 stay. An observation is a row for learners that are compiled row by row, and a task for all others.
+A task without rows is none: it adds 1 to the run lengths, and leaves the rest as it is.
 
 Source: knoblauch2018robust, section 2 (Eq. 2), in logarithms. With l the log evidence of a row,
 
@@ -132,6 +133,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             slots = _run_length_rows.observe(learner.rows, state, home, batch, keep, odds)
         else:
             slots = _observe_task(learner, state, batch, seeds, keep)
+        # A task without rows is time, but nothing has been observed.
+        passed = ~batch.mask.any(axis=1, keepdims=True) & (slots["log_joint"] > -np.inf)
+        slots["run_length"] = slots["run_length"] + passed
         state = _home(state) | slots
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": log_weights(state["log_joint"])}

@@ -3,10 +3,10 @@
 Source: Algorithm 3 of the paper behind cherief2019online (OGA-EL in its figures), with steps in
 units of the prior:
 
-    m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    projected to the box and sd >= 0.
+    m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    projected to the box and [0, s].
 
-The paper's upper bound of sd, 1, never binds where losses are convex, so that sd only falls. Knows:
-the loss and, for the default step size, the number of tasks.
+The paper has s = 1. Convex losses only lower sd, so that the bound s binds only after a combinator
+broadened it. Knows: the loss and, for the default step size, the number of tasks.
 
 State and Info: see `methods/online/linear.py`.
 """
@@ -47,14 +47,16 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """Build OGA-EL for a linear predictor or a network; LearnerError if the loss does not fit."""
-    eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
-    return network.learner("oga-el", settings, problem, _update, [eta], draws=settings.loss_draws)
+    s = settings.prior_sd
+    constants = [(settings.step_size or problem.n_tasks**-0.5) * s**2, s]
+    draws = settings.loss_draws
+    return network.learner("oga-el", settings, problem, _update, constants, draws=draws)
 
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     """Take one gradient step of mean and sd, in place; see `linear.UPDATE` for the arguments."""
-    eta = settings[0]
+    eta, s = settings
     for j in range(mean.size):
         mean[j] -= eta * gradient[j]
-        sd[j] = max(sd[j] * (1 - eta * curvature[j]), 0.0)
+        sd[j] = min(max(sd[j] * (1 - eta * curvature[j]), 0.0), s)

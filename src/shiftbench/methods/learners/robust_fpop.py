@@ -14,10 +14,12 @@ square of a series' length. The segmentation after the last task is that of the 
 forecast is the level of the last segment with the noise around it. Knows: nothing. Inputs are
 ignored, so a series with lags as regressors is treated as independent values.
 
-State, [S, 1, ...]: count of values; values [N]; level of the last segment; scale of the noise.
+State, [S, 1, ...]: count of values; values [N]; times [N], those before each, and time, those so
+far, where tasks without rows count from the first value on; level of the last segment; scale of the
+noise.
 Info, [S, K]: rows_since_change, of the changes of the best segmentation, the latest first, -1 where
-there are fewer; and as `run_length`, of a single history in the first slot: run_length, model,
-log_weight, map_log_joint.
+there are fewer; a task without rows counts as a row. As `run_length`, of a single history in the
+first slot: run_length, model, log_weight, map_log_joint.
 """
 
 from __future__ import annotations
@@ -64,10 +66,12 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         )
 
     def init(seeds: np.ndarray) -> State:
-        size = len(seeds), 1
+        size, rows = (len(seeds), 1), problem.n_tasks * problem.n_train
         return {
             "count": np.zeros(size, np.int64),
-            "values": np.zeros((*size, problem.n_tasks * problem.n_train)),
+            "values": np.zeros((*size, rows)),
+            "times": np.zeros((*size, rows), np.int64),
+            "time": np.zeros(size, np.int64),
             "level": np.zeros(size),
             "scale": np.full(size, settings.sd),
         }
@@ -82,16 +86,18 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         _, y = row_values.checked("robust-fpop", batch, 1)
         after, starts = _with_room(state, y.shape[1]), []
         for s, (new, seen) in enumerate(zip(y, batch.mask, strict=True)):
-            first = after["count"][s, 0]
-            last = first + int(seen.sum())
+            first, number = after["count"][s, 0], int(seen.sum())
+            last, time = first + number, after["time"][s, 0]
             after["count"][s, 0], after["values"][s, 0, first:last] = last, new[seen, 0]
+            after["times"][s, 0, first:last] = time + np.arange(number)
+            after["time"][s, 0] = time + (number or last > 0)
             values = after["values"][s, 0, :last]
             if last > 1:
                 after["scale"][s, 0] = functional_pruning.scale_of(values)
             starts.append(np.zeros(last, np.int64))
             if last:
                 after["level"][s, 0] = _segment(settings, values, after["scale"][s, 0], starts[s])
-        return after, _info(starts, settings.keep)
+        return after, _info(starts, after["times"][:, 0], after["time"][:, 0], settings.keep)
 
     return Learner(init, predict, observe)
 
@@ -115,14 +121,15 @@ def _with_room(state: State, rows: int) -> State:
     missing = int(state["count"].max()) + rows - state["values"].shape[2]
     after = {name: array.copy() for name, array in state.items()}
     if missing > 0:
-        after["values"] = np.pad(after["values"], ((0, 0), (0, 0), (0, missing)))
+        for name in ("values", "times"):
+            after[name] = np.pad(after[name], ((0, 0), (0, 0), (0, missing)))
     return after
 
 
-def _info(starts: list[np.ndarray], keep: int) -> Info:
+def _info(starts: list[np.ndarray], times: np.ndarray, time: np.ndarray, keep: int) -> Info:
     """Return the changes of the best segmentations, and their last segments as run lengths."""
     since, run_length = np.full((len(starts), keep), -1), np.zeros((len(starts), keep), np.int64)
-    log_weight = np.tile(np.where(np.arange(keep) == 0, 0.0, -np.inf), (len(starts), 1))
+    log_weight = np.full(since.shape, -np.inf)
     for s, of_seed in enumerate(starts):
         changes = functional_pruning.changes(of_seed)
         if len(changes) > keep:
@@ -130,9 +137,10 @@ def _info(starts: list[np.ndarray], keep: int) -> Info:
                 f"robust-fpop: the best segmentation has more than {keep} changes; raise keep, or"
                 " penalty"
             )
-        last = len(of_seed) - 1
-        since[s, : len(changes)] = [last - change for change in changes]
-        run_length[s, 0] = last - of_seed[last] if len(of_seed) else 0
+        since[s, : len(changes)] = [time[s] - 1 - times[s, change] for change in changes]
+        if len(of_seed):
+            run_length[s, 0] = time[s] - 1 - times[s, of_seed[-1]]
+            log_weight[s, 0] = 0.0
     return {
         "rows_since_change": since,
         "run_length": run_length,

@@ -6,8 +6,9 @@ eta, in closed form
     m <- m - eta s^2 grad_m,    G <- G + grad_sd,    sd <- s h(eta s G / 2),
     h(x) = sqrt(1 + x^2) - x.
 
-The slides print h(eta s G); the factor 1/2 follows from the argmin, and the paper has it. Knows:
-the loss and, for the default step size, the number of tasks.
+The slides print h(eta s G); the factor 1/2 follows from the argmin, and the paper has it. The prior
+stays, and sd follows from G alone, so that a broadened sd would be lost at the next row: SVA cannot
+be broadened. Knows: the loss and, for the default step size, the number of tasks.
 
 State: also gradient_sum [S, H, d], G. Otherwise State and Info: see `methods/online/linear.py`.
 """
@@ -28,7 +29,7 @@ from shiftbench.methods.online.settings import DRAWN, GaussianSettings, lacks_dr
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers={"broaden": {"loss_draws": (0,)}, "log_evidence": True, "loss": {"loss_draws": (0,)}},
+    offers={"log_evidence": True, "loss": {"loss_draws": (0,)}},
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
     theorem={"1": {"loss_draws": (0,)}},
 )

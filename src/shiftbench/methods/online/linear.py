@@ -61,8 +61,9 @@ def learner(
     """Return the online learner with a compiled update (a `numba.cfunc` of type UPDATE).
 
     name: used in messages. constants: the settings that the update gets. extra: the name of a
-    further array [S, H, d] of the state, zero at first. spread: whether there is a posterior around
-    the mean; without it sd is 0 and the loss is taken at m.
+    further array [S, H, d] of the state, zero at first; the learner cannot be broadened then, as
+    that would leave this array behind. spread: whether there is a posterior around the mean;
+    without it sd is 0 and the loss is taken at m.
     """
     code = losses.CODES[loss_kind(name, settings.loss, problem)]
     d = int(np.prod(problem.input_shape))
@@ -95,7 +96,8 @@ def learner(
     def broaden(state: State, broadening: Broadening) -> State:
         return rows.broaden(compiled, state, broadening)[0]
 
-    return RowLearner.of(init, compiled, broaden=broaden if spread else None, by_row=False)
+    whole = spread and not extra
+    return RowLearner.of(init, compiled, broaden=broaden if whole else None, by_row=False)
 
 
 def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
