@@ -110,6 +110,17 @@ def test_statistic_of_the_well_log_is_that_of_the_reference():
     assert found.statistic[29] == pytest.approx(57.47249065)
 
 
+@pytest.mark.parametrize("offset", [1e3, -1e7, 1e10])
+def test_a_level_far_from_zero_changes_nothing(offset):
+    """With S^2 / 2 n of sums of the values, 1e7 added to noise gave a statistic of 64."""
+    values = np.round(np.random.default_rng(0).normal(size=3000) * 2**10) / 2**10
+    near = watched(focus.build(NEVER), values)
+    far = watched(focus.build(NEVER), values + offset)
+    np.testing.assert_allclose(far.statistic, near.statistic, rtol=1e-9, atol=1e-9)
+    assert far.state["change"] == near.state["change"]
+    assert near.statistic.max() < 10 and not watched(focus.build(10.0), values + offset).alarms
+
+
 def test_a_chain_without_room_loses_little():
     """The sums lie on a curve on which every value is a corner, so corners outnumber the slots."""
     values = np.linspace(-1, 1, 400)

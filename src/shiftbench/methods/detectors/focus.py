@@ -7,7 +7,8 @@ mean, the statistic is
 
     max over t < n of h(t, S_t) + h(n - t, S_n - S_t) - h(n, S_n), in nats,
 
-- gaussian, variance 1: h = S^2 / (2 n).
+- gaussian, variance 1: h = S^2 / (2 n). It depends on differences of values alone, and S is the sum
+  of differences from the first value, as squares of large sums would cancel.
 - gaussian-zero, variance 1 and mean 0 before the change: h(t, S_t) and h(n, S_n) are 0.
 - bernoulli: h = n (p log p + (1 - p) log(1 - p)), p = S / n.
 
@@ -19,8 +20,9 @@ only then, is the statistic a lower bound. Tests have it against all t.
 A chain is searched before the new point is on it, so its last corner is t = n - 1, whatever the new
 value is. With direction up, a change counts only if the mean after it is above the mean before it.
 
-Numbers: count n, total S_n; change, the best t, at which the new segment starts; sizes [2], the
-corners of each chain; places, sums [2, CORNERS], their t and S_t.
+Numbers: count n, total S_n; change, the best t, at which the new segment starts; origin, the first
+value if the family is gaussian, else 0; sizes [2], the corners of each chain; places, sums [2,
+CORNERS], their t and S_t.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from numba import cfunc, njit
 from shiftbench.methods.detectors.detector import UPDATE, Detector, Direction, numbers_of
 
 Family = Literal["gaussian", "gaussian-zero", "bernoulli"]
-ZERO, BERNOULLI = (get_args(Family).index(kind) for kind in ("gaussian-zero", "bernoulli"))
+GAUSSIAN, ZERO, BERNOULLI = range(3)
+"""Numbers of the families, in the order of `Family`."""
 CORNERS = 64
 THRESHOLD = 10.0
 
@@ -44,7 +47,9 @@ def build(
 ) -> Detector:
     """Build the detector of a family."""
     corners = np.zeros((2, CORNERS))  # the first corner of both is (0, 0)
-    start = numbers_of(count=0, total=0, change=0, sizes=np.ones(2), places=corners, sums=corners)
+    start = numbers_of(
+        count=0, total=0, change=0, origin=0, sizes=np.ones(2), places=corners, sums=corners
+    )
     constants = np.array([get_args(Family).index(family), 1 + (direction == "both")], float)
     return Detector(start, _update, constants, threshold)
 
@@ -128,16 +133,18 @@ def _append(places, sums, size, t, total, sign):
 @cfunc(UPDATE, cache=True, error_model="numpy")
 def _update(numbers, value, constants):
     """Add a value."""
-    family, sides, corners = int(constants[0]), int(constants[1]), numbers[5:]
+    family, sides, corners = int(constants[0]), int(constants[1]), numbers[6:]
+    if family == GAUSSIAN and numbers[0] == 0.0:
+        numbers[3] = value
     numbers[0] += 1.0
-    numbers[1] += value
+    numbers[1] += value - numbers[3]
     n, total, statistic = numbers[0], numbers[1], 0.0
     for side in range(sides):
-        size = int(numbers[3 + side])
+        size = int(numbers[4 + side])
         places = corners[side * CORNERS : (side + 1) * CORNERS]
         sums = corners[(2 + side) * CORNERS : (3 + side) * CORNERS]
         most, at = _best(family, sides == 1, n, total, places, sums, size)
         if most > statistic or side == 0:
             statistic, numbers[2] = most, at
-        numbers[3 + side] = _append(places, sums, size, n, total, 1.0 - 2.0 * side)
+        numbers[4 + side] = _append(places, sums, size, n, total, 1.0 - 2.0 * side)
     return statistic
