@@ -115,7 +115,7 @@ perf-costs: $(STAMP) ## Measure what a step or a row of each method costs
 	@$(BIN)/python -m perf.costs $(ARGS)
 
 clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
-	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache .snakemake
+	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/shiftbench"
 	rm -rf docs/_build
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +

@@ -22,7 +22,7 @@ from shiftbench import adapters
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
 from shiftbench.core import checkout
-from tests.browsing import Serious
+from tests.browsing import Violations
 from tests.checkout import ROOT
 from tests.test_docs import blocks
 
@@ -146,11 +146,11 @@ def test_every_page_of_the_documentation_opens_and_tells_nothing(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("place", SHOWN)
 def test_axe_finds_nothing_serious(
-    page: Any, serious: Serious, site: Path, place: str, scheme: str
+    page: Any, violations: Violations, site: Path, place: str, scheme: str
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto((site / place).as_uri())
-    assert serious(page) == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("name", TUTORIALS)

@@ -70,6 +70,21 @@ def centred(state: State, info: Info, seen: np.ndarray) -> tuple[State, np.ndarr
     return state | {"base.slope": gradients - mean[:, None]}, mean
 
 
+def observe_row(
+    run_lengths: Learner, state: State, row: Batch, seeds: np.ndarray, of_task: np.ndarray
+) -> tuple[State, Info]:
+    """Return what run lengths learn from a row of a task; of_task: mask [S, n] of all its rows.
+
+    To run lengths a masked row is a task without rows, which is time. A masked row beside others of
+    its task is padding, which is not.
+    """
+    after, info = run_lengths.observe(state, row, seeds)
+    is_padding = ~row.mask & of_task.any(axis=1, keepdims=True)
+    counted = is_padding & (after["log_joint"] > -np.inf)
+    lengths = {"run_length": after["run_length"] - counted}
+    return after | lengths, info | lengths
+
+
 def split_slots(state: State) -> tuple[State, np.ndarray]:
     """Return the learner's state [S, K, ...] and D [S, K, size] of the run lengths' slots."""
     base = part(state, "base.")

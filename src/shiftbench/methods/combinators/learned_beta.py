@@ -101,7 +101,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         for i in range(batch.mask.shape[1]):
             row = Batch(*(array[:, i : i + 1] for array in batch))
-            state, info = _observe_row(settings, filters, drift(state, seeds), row, seeds)
+            state, info = _observe_row(
+                settings, filters, drift(state, seeds), row, seeds, batch.mask
+            )
         betas = {n: np.repeat(state[n], settings.keep, axis=1) for n in ("beta_rlm", "beta_p")}
         return state, info | betas
 
@@ -158,15 +160,24 @@ class _Filters:
 
 
 def _observe_row(
-    settings: Settings, filters: _Filters, state: State, row: Batch, seeds: np.ndarray
+    settings: Settings,
+    filters: _Filters,
+    state: State,
+    row: Batch,
+    seeds: np.ndarray,
+    of_task: np.ndarray,
 ) -> tuple[State, Info]:
-    """Update all filters with a row, then the betas; the state has fresh slots."""
+    """Update all filters with a row, then the betas; the state has fresh slots.
+
+    of_task: mask [S, n] of all rows of the task.
+    """
     inner, base, seeds = filters.build_at(state), filters.unpacked(state), filters.repeated(seeds)
     rows = Batch(*(filters.repeated(array) for array in row))
     predictive = inner.predict(base, rows.inputs, seeds)
     _, log_joint_gradients = _beta_gradients.split_slots(base)
     gradients = _loss_gradients(predictive, log_joint_gradients, state, row, settings.bound)
-    base, info = inner.observe(base, rows, seeds)
+    of_task = filters.repeated(of_task)
+    base, info = _beta_gradients.observe_row(inner, base, rows, seeds, of_task)
     base, _ = _beta_gradients.centred(base, info, rows.mask)
     state = state | filters.packed(base) | {"count": state["count"] + row.mask}
     learning = row.mask & (state["count"] > settings.first)

@@ -105,7 +105,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         for i in range(batch.mask.shape[1]):
             row = Batch(*(array[:, i : i + 1] for array in batch))
             state = drift(state, seeds)
-            base, info = filter_at(state).observe(part(state, "filter."), row, seeds)
+            base, info = _beta_gradients.observe_row(
+                filter_at(state), part(state, "filter."), row, seeds, batch.mask
+            )
             base, gradient = _beta_gradients.centred(base, info, row.mask)
             state = _ascend(settings, inside, state, base, gradient, row.mask)
         return state, info | {name: np.repeat(state[name], keep, axis=1) for name in PRIOR}
