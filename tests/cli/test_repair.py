@@ -313,6 +313,24 @@ def test_what_a_changed_job_had_made_is_left_to_snakemake(workflow: Workflow) ->
     assert lost_files.find(workflow.planned, RESULTS).all == []
 
 
+@pytest.mark.parametrize("copied", [False, True])
+def test_changed_settings_are_seen_without_snakemakes_records(workflow: Workflow, copied: bool):
+    """As after a copy of results that leaves the hidden folder out, with new times or old ones."""
+    shutil.rmtree(".snakemake")
+    if copied:
+        shutil.copytree(RESULTS, "copy", copy_function=shutil.copyfile)
+        shutil.rmtree(RESULTS)
+        Path("copy").rename(RESULTS)
+    assert workflow.run() == 0 and workflow.starts == [[]], "nothing has changed"
+    Path("mine.yaml").write_text(CONFIG.replace("search: [beam,", "search: [beam: {size: 2},"))
+    changed = Workflow()
+    assert changed.run() == 0
+    again = [name for started in changed.starts for name in started]
+    assert [name for name in again if "search" in name] == again[:1], "each job runs once"
+    assert not [name for name in again if "plain" in name]
+    assert changed.run() == 0 and changed.starts == [[]]
+
+
 def test_results_of_an_earlier_version_are_taken_as_they_are(workflow: Workflow) -> None:
     """An earlier version wrote no manifest and no checksums of costs."""
     costs = [Path(file) for file in outputs(workflow) if file.endswith(".cost.json")]

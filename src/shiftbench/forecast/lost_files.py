@@ -1,4 +1,4 @@
-"""Results that were damaged or removed since a job made them.
+"""Results that were damaged or removed since a job made them, or made from another spec.
 
 A file is intact if it has the checksum that its job wrote beside it, or the one in the manifest
 (data/store/manifest.py). Only files with another size or time than in the manifest are read.
@@ -29,26 +29,32 @@ class Lost(NamedTuple):
     """Paths of files to be made again, and of files without their checksum; the new manifest.
 
     damaged: files that changed since their job made them, or are no longer files. removed: files
-    that are gone, although they were made with the present spec. without_checksum: intact files
-    whose checksum file is missing or wrong.
+    that are gone, although they were made with the present spec. outdated: intact files of another
+    spec of which Snakemake has no record, as after a copy without `.snakemake`; so it would take
+    them for up to date. without_checksum: intact files whose checksum file is missing or wrong.
     """
 
     damaged: list[str]
     removed: list[str]
+    outdated: list[str]
     without_checksum: list[str]
     entries: dict[str, Entry]
 
     @property
     def all(self) -> list[str]:
         """Return all files to be made again."""
-        return [*self.damaged, *self.removed]
+        return [*self.damaged, *self.removed, *self.outdated]
 
     def words(self, then: str) -> str:
         """Return a message about these files.
 
         then: the phrase that says what happens to them, with {it} for one file or several.
         """
-        kinds = ((self.damaged, "changed or damaged"), (self.removed, "removed"))
+        kinds = (
+            (self.damaged, "changed or damaged"),
+            (self.removed, "removed"),
+            (self.outdated, "outdated by changed settings or code"),
+        )
         counts = " and ".join(
             f"{len(paths):,} {'file was' if len(paths) == 1 else 'files were'} {what}"
             for paths, what in kinds
@@ -79,7 +85,7 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
         For a folder with something in it where a file should be.
     """
     jobs = list(jobs)
-    known, lost = manifest.read(results), Lost([], [], [], {})
+    known, lost = manifest.read(results), Lost([], [], [], [], {})
     costs = [file for job in jobs for file in job.outputs if file.endswith(result_paths.COST)]
     trusting = not known and not any(checksum.is_there(Path(file)) for file in costs)
     for job in jobs:
@@ -88,11 +94,13 @@ def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
                 continue  # raw_files.yaml has the checksums of raw files
             name = Path(file).relative_to(results).as_posix()
             before = known.get(name)
-            now, beside = _look(file, None if deep else before)
+            now, beside = _look(file, before, deep)
             if now is None:
                 _add_absent(lost, job, file, name, before)
             elif now.sha256 == beside:
                 lost.entries[name] = now
+                if _is_outdated(job, file, now):
+                    lost.outdated.append(file)
             elif now != NO_FILE and (
                 now.sha256 == before.sha256 if before else trusting and beside is None
             ):
@@ -138,11 +146,11 @@ def restore_times(files: Iterable[str], results: Path, before: dict[str, Entry])
             os.utime(path, ns=(path.stat().st_atime_ns, one.modified))
 
 
-def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
+def _look(file: str, before: Entry | None, deep: bool = False) -> tuple[Entry | None, str | None]:
     """Return the entry of a file as it is now, and the checksum beside it.
 
     None if there is nothing, NO_FILE if there is something other than a file. before: an earlier
-    entry, which is used if size and times are unchanged.
+    entry, which is used if size and times are unchanged, unless `deep`.
     """
     path = Path(file)
     beside = checksum.sealed(path)
@@ -152,9 +160,19 @@ def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
         return (NO_FILE if os.path.islink(path) else None), None
     if not stat.S_ISREG(status.st_mode):
         return NO_FILE, None
-    if before and before.is_as_left(status):
+    if before and not deep and before.is_as_left(status):
         return before, beside
-    return manifest.entry(checksum.sha256(path), status, _recorded(file)), beside
+    sha256, made_with = checksum.sha256(path), _recorded(file)
+    if before and before.sha256 == sha256:
+        made_with = made_with or before.made_with
+    return manifest.entry(sha256, status, made_with), beside
+
+
+def _is_outdated(job: Job, file: str, now: Entry) -> bool:
+    """Return whether a file was made with another spec, and Snakemake has no record of it."""
+    if now.made_with in ("", _digest([repr(job.spec)])):
+        return False
+    return not snakemake_metadata.of(file)
 
 
 def _add_absent(lost: Lost, job: Job, file: str, name: str, before: Entry | None) -> None:
