@@ -10,13 +10,9 @@ import pytest
 from scipy.special import logsumexp
 
 from shiftbench.config import components
-from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
-from shiftbench.core.interface import Batch, Learner, Problem
 from shiftbench.data.series import series
 from shiftbench.evaluation.scoring import beam_lineage, segmentation
-from shiftbench.methods.combinators import run_length
-from shiftbench.methods.learners import bayes_linear, robust_fpop
 from tests.evaluation.scoring import stores
 
 cover = components.load_metric("cover")
@@ -294,50 +290,6 @@ def test_a_change_before_the_last_task_stays_where_the_first_run_has_a_warm_up()
     infos = {name: np.zeros_like(length) for name in ("log_weight", "map_log_joint")}
     (found,) = segmentation.changepoints(run_of(data, infos | {"run_length": length}))
     assert found.tolist() == [data.sizes["task"] - 1]
-
-
-def run_with_gaps(learner, values, mask, how):
-    """Return the run of a learner on tasks of one value, some of them masked."""
-    key, n = seeds.block([0], "gaps"), len(values)
-    batch = Batch(np.ones((1, n, 1, 1, 1)), values[None, :, None], mask[None])
-    if how == "block":
-        _, _, info = learner.block(learner.init(key), batch, True)
-    else:
-        state, infos = learner.init(key), []
-        for t in range(n):
-            row = Batch(*(array[:, t : t + 1] for array in batch))
-            state, info = learner.observe(learner.drift(state, key), row, key)
-            infos.append(info)
-        info = {name: np.stack([one[name] for one in infos], axis=1) for name in infos[0]}
-    return run_of(stream().isel(task=slice(n)), info)
-
-
-@pytest.mark.parametrize("how", ["block", "compiled", "tasks", "robust-fpop"])
-@pytest.mark.parametrize("gap", [(40, 45), (40, 60), (0, 7), (27, 33), (75, 80)])
-def test_tasks_without_rows_leave_changes_where_they_are(how, gap):
-    """The oracle is the series without these tasks, of which the hazard knows nothing."""
-    shape = Problem("regression", (1, 1, 1), 1, 1, 80)
-    inner = bayes_linear.build(bayes_linear.Settings(prior_variance=10.0), shape)
-    if how == "tasks":
-        inner = Learner(inner.init, inner.predict, inner.observe)
-    learner = run_length.build(run_length.Settings(), shape, inner)
-    if how == "robust-fpop":
-        learner = robust_fpop.build(robust_fpop.Settings(), shape)
-    values = np.random.default_rng(1).normal(size=80) / 2 + 5 * (np.arange(80) >= 30)
-    mask = np.ones(80, bool)
-    mask[slice(*gap)] = False
-    kept = np.flatnonzero(mask)
-    whole = run_with_gaps(learner, values, mask, how)
-    rest = run_with_gaps(learner, values[kept], mask[kept], how)
-    (found,) = segmentation.changepoints(whole)
-    assert found.tolist() == kept[segmentation.changepoints(rest)[0]].tolist()
-    if how != "robust-fpop":
-        assert found.tolist() == [gap[1] if gap[0] < 30 < gap[1] else 30]
-    since, without = segmentation.since_shift(whole)[0, kept], segmentation.since_shift(rest)[0]
-    starts = np.where(without < len(kept), np.arange(len(kept))[:, None] - without, 0)
-    expected = np.where(without < len(kept), kept[:, None] - kept[starts], beam_lineage.NEVER)
-    held = np.isfinite(rest["info_log_weight"].values[0])
-    np.testing.assert_array_equal(since[held], expected[held])
 
 
 def test_run_lengths_in_observations_are_refused_where_tasks_have_more_than_one():

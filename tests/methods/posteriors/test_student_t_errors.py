@@ -107,6 +107,31 @@ def test_one_row_has_the_exact_evidence_and_moments():
     assert np.array_equal(root, np.tril(root))
 
 
+@pytest.mark.parametrize("df", [1.0, 4.0, 100.0])
+@pytest.mark.parametrize(("a", "r"), [(0.7, 0.3), (30.0, 0.02), (400.0, 50.0)])
+@pytest.mark.parametrize("outlier", [0.0, 5.0, 1e3, 3e4, 1e6, 1e12, 1e40])
+def test_an_outlier_of_any_size_is_learnt_exactly(df, a, r, outlier):
+    """Against a fine sum over the weight; the mean is 0 and the scale 1 before the row."""
+    nodes, scales = student_t_errors.nodes(df), np.array([a, a])
+    mean, root, x = np.zeros(1), np.array([math.sqrt(r)]), np.ones(1)
+    work = np.empty(3 + len(nodes))
+    evidence = student_t_errors.learn(x, outlier, scales, mean, root, nodes, work)
+    u = np.linspace(-2 * math.log1p(outlier) - 80, 6, 20_001)
+    s, half = np.exp(-u) + r, df / 2
+    log_q = half * (math.log(half) + u - np.exp(u)) - special.gammaln(half)
+    log_q += stats.t.logpdf(outlier / np.sqrt(s), 2 * a) - np.log(s) / 2
+    total = special.logsumexp(log_q) + math.log(u[1] - u[0])
+    assert evidence == pytest.approx(total, abs=1e-5)
+    q = np.exp(log_q - special.logsumexp(log_q))
+    b = a + 0.5 * outlier**2 / s
+    precision = (q * (a + 0.5) / b).sum()
+    assert scales[0] / scales[1] == pytest.approx(precision, rel=1e-5)
+    found = math.log(scales[1]) - special.psi(scales[0])
+    assert found == pytest.approx((q * np.log(b)).sum() - special.psi(a + 0.5), abs=1e-5)
+    moved = (q * (a + 0.5) / b * outlier * r / s).sum() / precision
+    assert mean[0] == pytest.approx(moved, rel=1e-4, abs=1e-12)
+
+
 def test_an_ambiguous_row_widens_the_mean():
     """If it is unclear whether the row is an outlier, the covariance grows along the gain."""
     p = {"a0": 50.0, "b0": 50.0, "prior_mean": 0.0, "prior_variance": 0.5}
@@ -130,7 +155,7 @@ def test_many_degrees_of_freedom_tend_to_normal_errors():
 def test_a_forecast_is_near_the_density_by_quadrature(a, r):
     """KL(density, forecast) is below .005 nats; the forecast of a wide prior is exact."""
     nodes = student_t_errors.nodes(DF)
-    inverse, mass = nodes.reshape(2, -1)
+    inverse, mass, _ = nodes.reshape(3, -1)
     e = np.concatenate([[0], np.geomspace(1e-3, 1e5, 4000)])
     density = (mass * stats.t.pdf(e[:, None], 2 * a, 0, np.sqrt(inverse + r))).sum(axis=1)
     wide, b = student_t_errors.forecast(a, a, r, nodes)
@@ -142,8 +167,9 @@ def test_a_forecast_is_near_the_density_by_quadrature(a, r):
 
 def test_nodes_have_the_moments_of_the_weight():
     for df in (1.0, 4.0, 100.0):
-        inverse, mass = student_t_errors.nodes(df).reshape(2, -1)
+        inverse, mass, log_mass = student_t_errors.nodes(df).reshape(3, -1)
         assert mass.sum() == pytest.approx(1)
+        assert mass == pytest.approx(np.exp(log_mass), rel=1e-12, abs=1e-300)
         assert (mass / inverse).sum() == pytest.approx(1, abs=1e-5)
         log_mean = special.psi(df / 2) - math.log(df / 2)
         assert -(mass * np.log(inverse)).sum() == pytest.approx(log_mean, abs=1e-5)

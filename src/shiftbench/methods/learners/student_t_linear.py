@@ -77,7 +77,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
         predictive=normal_inverse_gamma.student_t,
         outputs=3,
         constants=np.concatenate([[p, settings.beta_rlm], nodes]),
-        scratch=3 * p + len(nodes) // 2,
+        scratch=3 * p + len(nodes) // 3,
     )
 
     def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:

@@ -10,8 +10,9 @@ trapezoid rule); nothing is drawn. Tests compare one dimension with quadrature o
 
 With the gain g = Sigma x, r = x' Sigma x, e = y - x' m and s = 1 / w + r, a weight has the mean
 m + g e / s, the covariance Sigma - g g' / s and the scale b + e^2 / (2 s); hence all moments change
-along g alone. Compiled, in place, one row at a time. `nodes` holds 1 / w of each node, and then the
-probabilities.
+along g alone. Compiled, in place, one row at a time. An outlier has a small w; sums leave out nodes
+of smaller w than the row needs. `nodes` holds 1 / w of each node, then the probabilities and their
+logarithms.
 """
 
 from __future__ import annotations
@@ -24,28 +25,40 @@ from numba import njit
 from shiftbench.methods.posteriors import normal_inverse_gamma, student_t
 from shiftbench.methods.posteriors.beta_posterior import digamma, trigamma
 
-LEFT, MASS, RIGHT = 20.0, 30.0, 6.0
-"""Range of the nodes: log w down to -LEFT, for outliers of up to e^10 standard deviations, or to
--MASS / df, below which less than e^(-MASS / 2) lies; up to RIGHT standard deviations above 0."""
+MASS, RIGHT, OUTLIERS = 60.0, 6.0, 200.0
+"""Range of the nodes for a row without an error: log w down to where the prior density of log w is
+e^(-MASS / 2) of its largest, and up to RIGHT standard deviations above 0. A squared error of z
+variances needs log(1 + z) more below. There are nodes for OUTLIERS more: errors of up to e^100, or
+3e43, standard deviations. Tests have 1e40."""
 STEPS = 4
 """Steps of Newton's method that find a shape; each squares the error, which begins below 2 %."""
 
 
 def nodes(df: float) -> np.ndarray:
-    """Return 1 / w and probabilities [2 K] of weights w, for errors with df degrees of freedom.
+    """Return 1 / w, probabilities and their logarithms [3 K]; df: degrees of freedom of errors.
 
     The nodes have equal distances in log w, of .6 of the smallest standard deviation that log w has
     after a row; sums are then exact to about six digits.
     """
     width = math.sqrt(2 / (df + 1))
     step = 0.6 * width
-    count = math.ceil(max(LEFT, MASS / df) / step)
+    share = MASS / df  # at -x, the density has e^(-df / 2 (x - 1 + e^-x)) of its largest
+    count = math.ceil((share + math.sqrt(2 * share) + OUTLIERS) / step)
     above = math.ceil((1 + RIGHT * width) / step)
     logs = [step * number for number in range(-count, above + 1)]
     # Relative to the largest, at log w = 0.
-    masses = [math.exp(0.5 * df * (u + 1 - math.exp(u))) for u in logs]
-    total = math.fsum(masses)
-    return np.array([math.exp(-u) for u in logs] + [mass / total for mass in masses])
+    masses = [0.5 * df * (u + 1 - math.exp(u)) for u in logs]
+    total = math.fsum(map(math.exp, masses))
+    probabilities = [math.exp(mass) / total for mass in masses]
+    log_probabilities = [mass - math.log(total) for mass in masses]
+    return np.array([math.exp(-u) for u in logs] + probabilities + log_probabilities)
+
+
+@njit(cache=True, error_model="numpy")
+def _first(nodes, squared):
+    """Return the first node that a row needs; squared: its squared error in variances."""
+    step = math.log(nodes[0] / nodes[1])
+    return int(max((OUTLIERS - math.log1p(squared)) / step, 0.0))
 
 
 @njit(cache=True, error_model="numpy")
@@ -69,9 +82,9 @@ def forecast(a, b, r, nodes):
     The forecast is then Student's t with 2 a' degrees of freedom and scale b' / a'. It is exact for
     a known s2 and mean (r = 0), and for normal errors (nu -> infinity).
     """
-    count = len(nodes) // 2
+    count = len(nodes) // 3
     mean_log = inverse = 0.0
-    for k in range(count):
+    for k in range(_first(nodes, 0.0), count):
         s = nodes[k] + r
         mean_log += nodes[count + k] * math.log(s)
         inverse += nodes[count + k] / s
@@ -116,22 +129,23 @@ def learn(x, y, scales, mean, root, nodes, work):
 
     work: 3 p + K numbers.
     """
-    p, count = len(mean), len(nodes) // 2
+    p, count = len(mean), len(nodes) // 3
     v, gain, spare, logs = work[:p], work[p : 2 * p], work[2 * p : 3 * p], work[3 * p :]
     a, b = scales
     r, error = _gain(x, root, v, gain), y
     for i in range(p):
         error -= x[i] * mean[i]
-    largest = -np.inf
-    for k in range(count):
+    largest, begin = -np.inf, _first(nodes, error * error * (a + 0.5) / b)
+    for k in range(begin, count):
         s = nodes[k] + r
-        logs[k] = -0.5 * math.log(s) - (a + 0.5) * math.log1p(0.5 * error * error / (b * s))
+        logs[k] = nodes[2 * count + k] - 0.5 * math.log(s)
+        logs[k] -= (a + 0.5) * math.log1p(0.5 * error * error / (b * s))
         largest = max(largest, logs[k])
     total = mean_log = inverse = first = precision = 0.0
-    for k in range(count):
+    for k in range(begin, count):
         s = nodes[k] + r
         grown = 1 + 0.5 * error * error / (b * s)
-        q = nodes[count + k] * math.exp(logs[k] - largest)
+        q = math.exp(logs[k] - largest)
         total += q
         mean_log += q * math.log(grown)
         inverse += q / grown
@@ -142,10 +156,10 @@ def learn(x, y, scales, mean, root, nodes, work):
     )  # fmt: skip
     shift = error * first / inverse
     between = 0.0
-    for k in range(count):
+    for k in range(begin, count):
         s = nodes[k] + r
         grown = 1 + 0.5 * error * error / (b * s)
-        q = nodes[count + k] * math.exp(logs[k] - largest) / total
+        q = math.exp(logs[k] - largest) / total
         between += q / grown * (error / s - shift) ** 2
     more = a + 0.5
     for i in range(p):
