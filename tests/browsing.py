@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ import pytest
 from tests import debian
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-Violations = Callable[[Any], list[Any]]
+IMPACTS = ("minor", "moderate", "serious", "critical")
+Violations = Callable[..., list[Any]]
 
 
 @pytest.fixture(scope="session")
@@ -56,13 +57,17 @@ def _far(request: Any) -> bool:
 
 @pytest.fixture
 def violations() -> Violations:
-    """Return a function that lists the accessibility problems that axe finds on a page."""
+    """Return a function that lists the accessibility problems that axe finds on a page.
+
+    Its second argument names the impacts that count; by default all do.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
 
-    def found(page: Any) -> list[Any]:
+    def found(page: Any, impacts: Sequence[str] = IMPACTS) -> list[Any]:
         return [
             (one["id"], [node["html"][:80] for node in one["nodes"]][:3])
             for one in axe.Axe().run(page).response["violations"]
+            if one["impact"] in impacts
         ]
 
     return found

@@ -150,7 +150,8 @@ def test_axe_finds_nothing_serious(
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto((site / place).as_uri())
-    assert violations(page) == []
+    # Tables of pandas and of Markdown have cells without a header, which is minor.
+    assert violations(page, ("serious", "critical")) == []
 
 
 @pytest.mark.parametrize("name", TUTORIALS)

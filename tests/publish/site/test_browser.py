@@ -137,7 +137,7 @@ def test_the_search_box_opens_a_page_with_the_keyboard(page: Any, site: Path) ->
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("place", PLACES)
-def test_axe_finds_nothing_serious(
+def test_axe_finds_nothing(
     page: Any, violations: Violations, site: Path, place: str, scheme: str
 ) -> None:
     page.emulate_media(color_scheme=scheme)
