@@ -12,7 +12,7 @@ does, and `run_length` can carry D like any array of its learner.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -54,6 +54,26 @@ def run_length_with_gradients(
     return run_length.build(settings, problem, Learner(init, predict, observe))
 
 
+def rows_of_task(batch: Batch) -> Iterator[tuple[Batch, np.ndarray]]:
+    """Yield each row, and where it is padding [S, 1]: a masked row of a task with others.
+
+    In a task without rows, the first one stands for the task.
+    """
+    has_rows = batch.mask.any(axis=1, keepdims=True)
+    for i in range(batch.mask.shape[1]):
+        row = Batch(*(array[:, i : i + 1] for array in batch))
+        yield row, ~row.mask & (has_rows | (i > 0))
+
+
+def observe_row(
+    learner: Learner, state: State, row: Batch, padding: np.ndarray, seeds: np.ndarray
+) -> tuple[State, Info]:
+    """Update run lengths with a row, where padding [S, 1] is no time."""
+    after, info = learner.observe(state, row, seeds)
+    length = after["run_length"] - (padding & (after["log_joint"] > -np.inf))
+    return after | {"run_length": length}, info | {"run_length": length}
+
+
 def with_fresh_slots(learner: Learner, state: State, keep: int, seeds: np.ndarray) -> State:
     """Return the run lengths' state with its fresh slots, which `drift` appends if they lack."""
     return state if state["log_joint"].shape[1] > keep else learner.drift(state, seeds)
@@ -68,21 +88,6 @@ def centred(state: State, info: Info, seen: np.ndarray) -> tuple[State, np.ndarr
     # Before the first row there are no weights.
     mean = np.where(seen, np.einsum("sk,skj->sj", np.exp(info["log_weight"]), gradients), 0.0)
     return state | {"base.slope": gradients - mean[:, None]}, mean
-
-
-def observe_row(
-    run_lengths: Learner, state: State, row: Batch, seeds: np.ndarray, of_task: np.ndarray
-) -> tuple[State, Info]:
-    """Return what run lengths learn from a row of a task; of_task: mask [S, n] of all its rows.
-
-    To run lengths a masked row is a task without rows, which is time. A masked row beside others of
-    its task is padding, which is not.
-    """
-    after, info = run_lengths.observe(state, row, seeds)
-    is_padding = ~row.mask & of_task.any(axis=1, keepdims=True)
-    counted = is_padding & (after["log_joint"] > -np.inf)
-    lengths = {"run_length": after["run_length"] - counted}
-    return after | lengths, info | lengths
 
 
 def split_slots(state: State) -> tuple[State, np.ndarray]:

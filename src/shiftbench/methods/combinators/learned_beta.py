@@ -99,11 +99,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return filters.build_at(state).predict(base, inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        for i in range(batch.mask.shape[1]):
-            row = Batch(*(array[:, i : i + 1] for array in batch))
-            state, info = _observe_row(
-                settings, filters, drift(state, seeds), row, seeds, batch.mask
-            )
+        for row, padding in _beta_gradients.rows_of_task(batch):
+            given = drift(state, seeds), row, padding, seeds
+            state, info = _observe_row(settings, filters, *given)
         betas = {n: np.repeat(state[n], settings.keep, axis=1) for n in ("beta_rlm", "beta_p")}
         return state, info | betas
 
@@ -164,20 +162,17 @@ def _observe_row(
     filters: _Filters,
     state: State,
     row: Batch,
+    padding: np.ndarray,
     seeds: np.ndarray,
-    of_task: np.ndarray,
 ) -> tuple[State, Info]:
-    """Update all filters with a row, then the betas; the state has fresh slots.
-
-    of_task: mask [S, n] of all rows of the task.
-    """
+    """Update all filters with a row, then the betas; the state has fresh slots."""
     inner, base, seeds = filters.build_at(state), filters.unpacked(state), filters.repeated(seeds)
     rows = Batch(*(filters.repeated(array) for array in row))
     predictive = inner.predict(base, rows.inputs, seeds)
     _, log_joint_gradients = _beta_gradients.split_slots(base)
     gradients = _loss_gradients(predictive, log_joint_gradients, state, row, settings.bound)
-    of_task = filters.repeated(of_task)
-    base, info = _beta_gradients.observe_row(inner, base, rows, seeds, of_task)
+    padding = filters.repeated(padding)
+    base, info = _beta_gradients.observe_row(inner, base, rows, padding, seeds)
     base, _ = _beta_gradients.centred(base, info, rows.mask)
     state = state | filters.packed(base) | {"count": state["count"] + row.mask}
     learning = row.mask & (state["count"] > settings.first)

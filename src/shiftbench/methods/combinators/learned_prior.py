@@ -102,12 +102,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return filter_at(state).predict(part(state, "filter."), inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        for i in range(batch.mask.shape[1]):
-            row = Batch(*(array[:, i : i + 1] for array in batch))
+        for row, padding in _beta_gradients.rows_of_task(batch):
             state = drift(state, seeds)
-            base, info = _beta_gradients.observe_row(
-                filter_at(state), part(state, "filter."), row, seeds, batch.mask
-            )
+            given = part(state, "filter."), row, padding, seeds
+            base, info = _beta_gradients.observe_row(filter_at(state), *given)
             base, gradient = _beta_gradients.centred(base, info, row.mask)
             state = _ascend(settings, inside, state, base, gradient, row.mask)
         return state, info | {name: np.repeat(state[name], keep, axis=1) for name in PRIOR}
