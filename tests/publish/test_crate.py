@@ -218,7 +218,10 @@ def test_results_of_other_code_or_another_config_make_no_crate(
     other = tmp_path / "other.yaml"
     arguments = ["crate", str(made / "results/small"), "--to", str(tmp_path / "crate")]
     for text, words in (
-        (small_results.CONFIG.replace("vbs-toy}", "vbs-toy, beam.size: 2}"), "and 1 more"),
+        (
+            small_results.CONFIG.replace("vbs-toy}", "vbs-toy, beam.size: 2}"),
+            "2-3.zarr.zip: the code",
+        ),
         (small_results.CONFIG.replace("toy:\n", "game:\n"), "has no study toy"),
     ):
         other.write_text(text)

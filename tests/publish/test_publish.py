@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shiftbench.config import config_file
+from shiftbench.config import config_file, spec_code
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.publish import study_copy, upload
@@ -135,3 +135,23 @@ def test_costs_of_the_same_runs_stay_where_a_study_is_published_again(
     (place / "summary.csv").write_text("older scores")
     assert study_copy.publish(results, tmp_path / "small")["toy"] == "published"
     assert (pd.read_csv(place / "costs.csv")["cpu"] == 1.0).all()
+
+
+def test_results_of_other_settings_are_not_published(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other code is no reason: the commit in the provenance names it."""
+    config = (made / "config/small.yaml").read_text()
+    other = tmp_path / "small.yaml"
+    other.write_text(
+        config.replace("search: {from: vbs-toy}", "search: {from: vbs-toy, beam.size: 5}")
+    )
+    results = ResultsFolder(made / "results/small", config_file.load(other))
+    with pytest.raises(UserError, match=r"steps/search.* other settings than the config has now"):
+        study_copy.publish(results, tmp_path / "published")
+    assert not (tmp_path / "published").exists()
+    other.write_text(config.replace("title: Steps", "title: Stairs"))
+    other_code = ("code", "other"), ("environment", "other")
+    monkeypatch.setattr(spec_code, "_of_code", lambda modules: other_code)
+    results = ResultsFolder(made / "results/small", config_file.load(other))
+    assert study_copy.publish(results, tmp_path / "published")["toy"] == "published"

@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shiftbench.config import config_file as config
-from shiftbench.config import result_paths, specs
+from shiftbench.config import result_paths
 from shiftbench.config.composition import Composition
-from shiftbench.config.job import Job
-from shiftbench.config.spec_files import Spec
 from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
@@ -73,7 +71,7 @@ def make(results: Path, config_file: Path, target: Path) -> None:
     with scratch.beside(target) as folder:
         new = folder / "crate"
         study_copy.publish(planned, new)
-        runs = _runs(planned)
+        runs = planned.runs()
         _copy_runs(runs, results, new)
         _copy_streams(runs, results, new)
         _copy_code(new)
@@ -131,34 +129,12 @@ def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: 
             f"{results.folder}: {config_file} has no study {', '.join(unknown)}; name the config of"
             " these results with --config"
         )
-    jobs = {results.folder / file: job for job in results.jobs for file in job.outputs}
-    unplanned = [
-        str(path)
-        for path in _runs(results)
-        if not _is_planned(jobs[path], store_metadata.spec(path))
-    ]
-    if unplanned:
-        more = f" and {len(unplanned) - 1} more" if len(unplanned) > 1 else ""
+    if unplanned := results.unplanned():
         raise UserError(
-            f"{unplanned[0]}{more}: the code, the packages or {config_file} here are not those of"
-            " this run, so the crate would be wrong; run the workflow again, or check out the"
-            " commit of the results"
+            f"{crate_files.some(unplanned)}: the code, the packages or {config_file} here are not"
+            " those of this run, so the crate would be wrong; run the workflow again, or check out"
+            " the commit of the results"
         )
-
-
-def _is_planned(job: Job, spec: Spec) -> bool:
-    """Return whether a run, or a warm-up, has the spec that is planned here."""
-    return spec == (specs.with_choice(job.spec, spec["tuned"]) if "tuned" in spec else job.spec)
-
-
-def _runs(results: ResultsFolder) -> list[Path]:
-    """Return the stores of all runs of finished studies, and of the warm-ups that they share."""
-    return [
-        path
-        for kind in (result_files.RUNS, result_files.WARM_UPS)
-        for study in result_paths.finished(results.folder)
-        for path in results.stores(kind, study)
-    ]
 
 
 def _copy_runs(runs: list[Path], results: Path, crate: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shiftbench.config import jobs, result_paths
+from shiftbench.config import jobs, result_paths, specs
 from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
+from shiftbench.config.spec_files import Spec
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, manifest
 from shiftbench.publish import crate_files, result_files, store_metadata
@@ -103,6 +105,29 @@ class ResultsFolder:
         below = store_metadata.below(self.folder / kind / study)
         return [path for path in below if path not in self.stale]
 
+    def runs(self) -> list[Path]:
+        """Return the stores of all runs of finished studies, and of the warm-ups they share."""
+        return [
+            path
+            for kind in (RUNS, WARM_UPS)
+            for study in result_paths.finished(self.folder)
+            for path in self.stores(kind, study)
+        ]
+
+    def unplanned(self, but_for: Collection[str] = ()) -> list[str]:
+        """Return the runs and warm-ups that were computed from another spec than the plan's.
+
+        but_for: keys of specs that may differ. Without a config there is no plan to compare with.
+        """
+        if self.plan is None:
+            return []
+        jobs = {self.folder / file: job for job in self.jobs for file in job.outputs}
+        return [
+            str(path)
+            for path in self.runs()
+            if not _is_planned(jobs[path].spec, store_metadata.spec(path), but_for)
+        ]
+
     def cost_files(self, kind: str, study: str) -> list[Path]:
         """Return the files with the costs of planned runs or warm-ups; none if published."""
         below = (self.folder / kind / study).rglob(f"*{result_paths.COST}")
@@ -184,6 +209,17 @@ class ResultsFolder:
                 " so nobody knows whether it was changed. Delete it and start the workflow again,"
                 " which makes it again. Nothing was published."
             )
+
+
+def _is_planned(planned: Spec, spec: Spec, but_for: Collection[str]) -> bool:
+    """Return whether a run, or a warm-up, has the planned spec, but for some keys."""
+    if "tuned" in spec:
+        planned = specs.with_choice(planned, spec["tuned"])
+    left, right = (
+        {key: value for key, value in each.items() if key not in but_for}
+        for each in (planned, spec)
+    )
+    return left == right
 
 
 def _is_store(path: PurePosixPath) -> bool:

@@ -20,9 +20,12 @@ from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import tidy_files
 from shiftbench.forecast import records
-from shiftbench.publish import result_files, source_data
+from shiftbench.publish import crate_files, result_files, source_data
 from shiftbench.publish.result_files import PROVENANCE
 from shiftbench.publish.results_folder import ResultsFolder
+
+OF_CODE = ("code", "environment", "digest")
+"""Keys of specs that tell code and packages; the provenance of published results names both."""
 
 
 def publish(
@@ -52,7 +55,8 @@ def publish(
     ------
     UserError
         Without a finished study; with a file that changed since the workflow wrote it, that has no
-        checksum, or that the plan does not have. Nothing is copied then.
+        checksum, or that the plan does not have; with a run of other settings than the plan's.
+        Nothing is copied then.
     """
     folder, lacking = results.folder, results.incomplete()
     names = [name for name in result_files.parts(folder) if name not in lacking]
@@ -63,6 +67,11 @@ def publish(
         raise UserError(
             f"{', '.join(broken)}: changed or gone since the workflow made it; start the workflow"
             " again, which makes it again. Nothing was published."
+        )
+    if others := results.unplanned(but_for=OF_CODE):
+        raise UserError(
+            f"{crate_files.some(others)}: computed with other settings than the config has now;"
+            " start the workflow again, or restore the config. Nothing was published."
         )
     new = [name for name in names if not _is_unchanged(folder, target, name)]
     done = {
