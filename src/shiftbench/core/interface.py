@@ -256,4 +256,7 @@ def part(state: Mapping[str, np.ndarray], prefix: str) -> State:
 
 
 class LearnerError(UserError):
-    """A learner cannot continue with this input; the run is recorded as failed, with the reason."""
+    """A learner cannot continue with this input; all seeds of the job fail, with this reason.
+
+    A learner of which one seed diverges returns NaN in that seed's state, and only this seed fails.
+    """

@@ -202,6 +202,18 @@ def test_a_failure_names_what_is_wrong_with_the_prediction(
     assert store["status"].values[2].endswith(remedy)
 
 
+@pytest.mark.parametrize(
+    ("learner", "words"),
+    [
+        ("noisy-kfac", "lower alpha or look at the data"),
+        ("mfvi", "lower the learning rate or look at the data"),
+        ("gaussian-mean", "look at the data"),
+    ],
+)
+def test_the_remedy_names_the_size_of_steps(learner, words):
+    assert failures.remedy([("forget", {}), (learner, {})]) == words
+
+
 def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
     """A seed without unmasked rows has no score in that task, and a mean over the others."""
     reader = components.load("streams", "toy-step")

@@ -12,12 +12,13 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from shiftbench.core import seeds
-from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
+from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import bong, linear_gaussian
 from shiftbench.methods.models import linear, mlp
 from shiftbench.methods.networks.model import Model, chain, point
 from shiftbench.methods.posteriors import low_rank_gaussian
+from tests.methods.networks import side_by_side
 
 KEY = seeds.block([0], "bong")
 # The toy problem: x_i = (1, sin i, cos 2i). Its 1 is the bias, the last parameter here.
@@ -235,8 +236,6 @@ def test_masked_rows_have_no_effect_wherever_they_are():
     np.testing.assert_allclose(info["log_evidence"], expected["log_evidence"], rtol=1e-6)
 
 
-def test_a_row_that_is_no_number_names_the_remedy():
-    learner, batch = classifier(), labelled()
-    batch.inputs[:] = np.nan
-    with pytest.raises(LearnerError, match="diverged; take a smaller prior_sd"):
-        learner.observe(learner.init(KEY), batch, KEY)
+@pytest.mark.parametrize("where", ["inputs", "targets"])
+def test_a_seed_that_diverges_harms_no_other(where):
+    side_by_side.fails_alone(regressor(1), where, 2)

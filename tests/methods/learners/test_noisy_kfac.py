@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.core import seeds
-from shiftbench.core.interface import Batch, LearnerError, Problem
+from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.combinators import beam
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import noisy_kfac
@@ -24,6 +24,7 @@ from tests.methods.learners.test_vogn import (
     masked_rows_have_no_effect,
     regressor,
 )
+from tests.methods.networks import side_by_side
 
 
 def precision_of(state, sizes):
@@ -192,10 +193,12 @@ def test_a_beam_goes_over_it():
 
 
 @pytest.mark.parametrize("where", ["inputs", "targets"])
-def test_a_fit_that_diverges_names_the_remedy(where):
-    learner = regressor(noisy_kfac, epochs=300, elbo_draws=1000, refresh=10)
-    key, arrays = seeds.block([0], "nan"), {"inputs": (1, 80, 3), "targets": (1, 80, 1)}
-    batch = {name: np.ones(shape, np.float32) for name, shape in arrays.items()}
-    batch[where][...] = np.nan
-    with pytest.raises(LearnerError, match="diverged; take a smaller alpha"):
-        learner.observe(learner.init(key), Batch(**batch, mask=np.ones((1, 80), bool)), key)
+def test_a_seed_that_diverges_harms_no_other(where):
+    side_by_side.fails_alone(regressor(noisy_kfac, epochs=2, refresh=1), where)
+
+
+def test_a_seed_of_fewer_rows_learns_as_alone():
+    learner, batch = classifier(refresh=3, batch_size=5), labelled()
+    batch = Batch(*(np.repeat(array, 2, axis=0) for array in batch))
+    batch.mask[1, 7:] = False
+    side_by_side.have_the_bytes_of_each_alone(learner, batch, seeds.block([0, 1], "rows"))

@@ -13,6 +13,7 @@ from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.learners import sgld
 from shiftbench.methods.models import linear
 from shiftbench.methods.networks.model import glorot
+from tests.methods.networks import side_by_side
 
 NOISE, ROWS, CHAINS, DRAWS = 0.5, 40, 10, 60
 KEY = seeds.block(range(CHAINS), "sgld")
@@ -258,3 +259,9 @@ def test_a_repetition_with_fewer_rows_or_none_does_as_alone():
         np.testing.assert_array_equal(after[name][1], again[name][1])
         np.testing.assert_array_equal(after[name][2], begin[name][2])
         assert np.isfinite(after[name]).all()
+
+
+@pytest.mark.parametrize("where", ["inputs", "targets"])
+def test_a_seed_that_diverges_harms_no_other(where):
+    learner, _ = built(epochs=2, batch_size=4, draws=2)
+    side_by_side.fails_alone(learner, where, 2)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from shiftbench.core import seeds
-from shiftbench.core.interface import Batch, LearnerError, Problem
+from shiftbench.core.interface import Batch, Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import slang
 from shiftbench.methods.models import mlp
 from tests.methods.learners.test_vogn import informative_regression, labelled, regressor
+from tests.methods.networks import side_by_side
 
 
 def precision_of(state):
@@ -143,10 +144,6 @@ def test_a_second_task_starts_from_the_first_and_stays_finite(rank):
 
 
 @pytest.mark.long
-def test_a_fit_that_diverges_names_the_remedy():
-    learner = regressor(slang, rank=1, draws=2, epochs=1)
-    key = seeds.block([0], "nan")
-    inputs = np.ones((1, 8, 3), np.float32)
-    batch = Batch(inputs, np.full((1, 8, 1), np.nan, np.float32), np.ones((1, 8), bool))
-    with pytest.raises(LearnerError, match="diverged; take a smaller alpha"):
-        learner.observe(learner.init(key), batch, key)
+@pytest.mark.parametrize("where", ["inputs", "targets"])
+def test_a_seed_that_diverges_harms_no_other(where):
+    side_by_side.fails_alone(regressor(slang, rank=1, draws=2, epochs=1), where)

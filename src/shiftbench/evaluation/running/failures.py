@@ -16,8 +16,8 @@ from shiftbench.evaluation.running.run_state import Position, not_finite
 
 log = logging.getLogger("shiftbench")
 
-RATES = ("learning_rate", "step_size")
-"""Settings that are the learning rate of a learner."""
+RATES = {"learning_rate": "the learning rate", "step_size": "the learning rate", "alpha": "alpha"}
+"""Settings that are the size of a learner's steps, as a remedy calls them."""
 
 Flaws = dict[int, str]
 """The errors found in the predictions of a task, by the position of the seed."""
@@ -56,5 +56,6 @@ def remedy(parts: Sequence) -> str:
     own = [kind for kind in kinds if components.package_of(*kind) != components.OURS]
     correct = f"correct {' and '.join(pipeline.source(*kind) for kind in own)}, or " if own else ""
     fields = {field for kind in kinds for field in components.fields(*kind)}
-    lower = "lower the learning rate or " if fields & set(RATES) else ""
+    rates = sorted({RATES[field] for field in fields & set(RATES)}, reverse=True)
+    lower = f"lower {' and '.join(rates)} or " if rates else ""
     return f"{correct}{lower}look at the data"

@@ -122,7 +122,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         try:
             posterior, evidence, steps = fit(_posterior(state), batch)
-        except tf.errors.InvalidArgumentError as error:  # a factor of a matrix with NaN
+        except tf.errors.InvalidArgumentError as error:  # a matrix that is too large to be factored
             raise LearnerError(
                 "bong: diverged; take a smaller prior_sd, or a broadening that ends at the prior"
             ) from error

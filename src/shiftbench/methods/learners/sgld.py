@@ -43,7 +43,6 @@ from shiftbench.core.interface import (
     Broadening,
     Info,
     Learner,
-    LearnerError,
     Predictive,
     Problem,
     State,
@@ -144,8 +143,6 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             parts.append(reweigh(state, tuple(batch)))
         # The last part is that of the repetitions that have learnt, if there are two.
         arrays = [{name: a.numpy() for name, a in part.items()} for part in parts]
-        if not all(np.isfinite(a).all() for part in arrays for a in part.values()):
-            raise LearnerError("sgld: diverged; take a smaller learning_rate")
         both = {name: _where(learnt, a, arrays[0][name]) for name, a in arrays[-1].items()}
         return {name: both.pop(name) for name in state}, both
 

@@ -13,6 +13,7 @@ import math
 from functools import partial
 from typing import NamedTuple
 
+from shiftbench.methods.decompositions import cholesky, eigh
 from shiftbench.methods.networks import linearised
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.model import Model
@@ -56,7 +57,7 @@ def update(model: Model, q: LowRank, rows: Minibatch, natural: bool) -> tuple[Lo
     variance = tf.matmul(slope, spread, transpose_a=True)
     root, gradient = likelihood.root, likelihood.gradient[..., tf.newaxis]
     inner = tf.eye(b * c, dtype=tf.float64) + tf.matmul(root, tf.matmul(variance, root), True)
-    factor = tf.linalg.cholesky(inner)
+    factor = cholesky(inner)
     new = _with_rows(q, tf.matmul(slope, root))
     if natural:
         pull = tf.matmul(slope, gradient)
@@ -81,7 +82,7 @@ def _where(filled: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
 def _with_rows(q: LowRank, added: tf.Tensor) -> LowRank:
     """Return q with the precision W~ W~' + D cut to its rank; added: J' F^1/2 [S, H, P, b C]."""
     columns = tf.concat([q.low_rank, added], -1)
-    _, vectors = tf.linalg.eigh(tf.matmul(columns, columns, transpose_a=True))
+    _, vectors = eigh(tf.matmul(columns, columns, transpose_a=True))
     rank = q.low_rank.shape[-1]
     low_rank = tf.matmul(columns, vectors[..., vectors.shape[-1] - rank :])
     squares = (tf.reduce_sum(tf.square(a), -1) for a in (columns, low_rank))
@@ -153,7 +154,7 @@ def moments(model: Model, q: LowRank, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.
     # (W W' + D)^-1 = D^-1 - B B', with B = D^-1 W K^-1' and K K' = I + W' D^-1 W.
     scaled = q.low_rank / q.diagonal[..., tf.newaxis]
     inner = tf.matmul(q.low_rank, scaled, transpose_a=True)
-    factor = tf.linalg.cholesky(tf.eye(inner.shape[-1], dtype=tf.float64) + inner)
+    factor = cholesky(tf.eye(inner.shape[-1], dtype=tf.float64) + inner)
     fall = tf.linalg.triangular_solve(factor, tf.linalg.matrix_transpose(scaled))
     fall = tf.linalg.matrix_transpose(fall)
 

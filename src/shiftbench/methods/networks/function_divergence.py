@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from shiftbench.methods.decompositions import cholesky
 from shiftbench.methods.networks import linearised, shared_linearisation
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.context_rows import Context
@@ -77,7 +78,7 @@ def _counted(q: Outputs, p: Outputs, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Ten
 def _factor(spread: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
     """Return the Cholesky factor [S, H, C, n, n]; rows that do not count have variance 1."""
     pairs = counted[..., tf.newaxis] * counted[..., tf.newaxis, :]
-    return tf.linalg.cholesky(spread * pairs + tf.linalg.diag(1 - counted + JITTER * counted))
+    return cholesky(spread * pairs + tf.linalg.diag(1 - counted + JITTER * counted))
 
 
 def _full(of_q: tf.Tensor, of_p: tf.Tensor, moved: tf.Tensor) -> tf.Tensor:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from shiftbench.methods.decompositions import eigh
 from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.networks import sampling
 from shiftbench.methods.networks.backend import repeat, tf
@@ -58,7 +59,7 @@ def fitted(model: Model, estimate: tf.Tensor, data: Data, precision: float | Non
     """
     curvature = total(lambda rows: gauss_newton(model, estimate, rows), data)
     log_lik = sampling.log_likelihood(model, estimate, data)
-    values, vectors = tf.linalg.eigh(tf.cast(curvature, tf.float64))
+    values, vectors = eigh(tf.cast(curvature, tf.float64))
     values = tf.maximum(values, 0.0)
     weights = tf.cast(estimate[..., -size(model) :], tf.float64)
     square = tf.reduce_sum(tf.square(weights), -1)

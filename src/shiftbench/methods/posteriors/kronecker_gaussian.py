@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import Broadening, State
+from shiftbench.methods.decompositions import eigh
 from shiftbench.methods.inverse_root import inverse_sqrt
 from shiftbench.methods.lazy_tensorflow import tf
 
@@ -128,7 +129,7 @@ def spectrum(precision: Precision) -> Spectrum:
 
 def _eigen(factor: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Return eigenvalues, 0 where rounding makes them negative, and eigenvectors."""
-    values, vectors = tf.linalg.eigh(tf.cast(factor, tf.float64))
+    values, vectors = eigh(tf.cast(factor, tf.float64))
     return tf.cast(tf.maximum(values, 0.0), factor.dtype), tf.cast(vectors, factor.dtype)
 
 
