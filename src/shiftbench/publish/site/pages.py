@@ -54,7 +54,12 @@ PICTURED = "Unannounced shifts"
 """The question whose scores the start page draws."""
 ILLUSTRATED = 5
 """Largest number of studies of which the start page of a user's results shows a figure."""
-STATE_SIGNS = {standings.BEST: "★", standings.TIED: "≈", standings.UNCLEAR: "?"}
+STATE_SIGNS = {
+    standings.BEST: "★",
+    standings.TIED: "≈",
+    standings.UNCLEAR: "?",
+    standings.UNKNOWN: "†",
+}
 """Signs behind scores and ranks."""
 VERDICT_MARKS = {
     verdicts.REPRODUCED: "●",

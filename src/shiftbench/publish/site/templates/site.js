@@ -52,7 +52,7 @@ function hint(region) {
     const across = region.scrollWidth > region.clientWidth + 1;
     const down = region.scrollHeight > region.clientHeight + 1;
     text.hidden = !across && !down;
-    text.textContent = `More ${[down && "below ↓", across && "to the right →"].filter(Boolean).join(", ")}`;
+    text.textContent = `Scroll the table for more ${[down && "below ↓", across && "to the right →"].filter(Boolean).join(", ")}`;
   };
   new ResizeObserver(show).observe(region);
   show();
