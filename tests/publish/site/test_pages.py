@@ -247,7 +247,7 @@ def test_the_board_has_the_scores_of_the_study_that_decides(
     assert shown["VOGN"][1].text == "" and "Joint" not in shown, "a bound has no rank"
     uci = pd.read_csv(PUBLISHED / "cpu/studies/uci-regression/summary.csv")
     uci = uci[(uci["metric"] == "test_log_likelihood") & (uci["learner"] == "radial")]
-    assert shown["Radial"][1].text == f"−{-uci['mean'].mean():.3g}★ best"
+    assert shown["Radial"][1].text == f"\N{MINUS SIGN}{-uci['mean'].mean():.3g}★ best"
 
 
 def test_the_start_page_of_results_that_decide_no_situation_shows_each_study(
