@@ -56,9 +56,8 @@ def compare(
     n = difference.n
     error = difference.sd / np.sqrt(n)
     p = 2 * stats.t.sf(abs(difference.mean) / error, n - 1)
-    posterior = stats.t(n - 1, difference.mean, error)
-    equivalent = posterior.cdf(region) - posterior.cdf(-region)
-    return Comparison(difference, float(p), float(equivalent), resolvable_effect(n) * difference.sd)
+    below, above = stats.t.cdf([-region, region], n - 1, difference.mean, error)
+    return Comparison(difference, float(p), float(above - below), resolvable_effect(n) * difference.sd)
 
 
 def untested(methods: Iterable[np.ndarray]) -> str:

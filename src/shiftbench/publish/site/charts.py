@@ -135,4 +135,4 @@ def _spec(labels: list[str], styles: list[MethodStyle], metric: str, stream: str
         width="container",
         height=ROW * len(labels),
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    ).to_dict()
+    ).to_dict(validate=False)

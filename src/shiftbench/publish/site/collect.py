@@ -82,17 +82,17 @@ class SiteStudy:
         path = self.folder / result_paths.SCORE_TABLE
         return tidy_files.read(path) if path.exists() else None
 
-    @property
+    @cached_property
     def streams(self) -> list[str]:
         """Streams with results."""
         return list(dict.fromkeys(self.summary["stream"]))
 
-    @property
+    @cached_property
     def methods(self) -> list[str]:
         """Methods with results, in the study's order."""
         return list(dict.fromkeys(self.summary["learner"]))
 
-    @property
+    @cached_property
     def metrics(self) -> list[str]:
         """Metrics with at least one value; all metrics if every run failed."""
         numbers = self.summary[self.summary["mean"].notna()]
