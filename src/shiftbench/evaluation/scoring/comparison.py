@@ -57,7 +57,9 @@ def compare(
     error = difference.sd / np.sqrt(n)
     p = 2 * stats.t.sf(abs(difference.mean) / error, n - 1)
     below, above = stats.t.cdf([-region, region], n - 1, difference.mean, error)
-    return Comparison(difference, float(p), float(above - below), resolvable_effect(n) * difference.sd)
+    return Comparison(
+        difference, float(p), float(above - below), resolvable_effect(n) * difference.sd
+    )
 
 
 def untested(methods: Iterable[np.ndarray]) -> str:
