@@ -45,7 +45,7 @@ REASONS = {
     ),
     **dict.fromkeys(
         ("diffusion-words", "independent-words", "vbs-words", "vcl-words", "vgs-words"),
-        "fits a word until it has converged, so the text decides; see Skip-gram above",
+        "fits a word until it has converged, so the text decides",
     ),
 }
 """Reasons why methods with a pipeline are not measured."""
@@ -68,9 +68,9 @@ def main() -> None:
         os.environ.update(ONE_THREAD)
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         steps, rows, failed = _measured(asked.only or measurable(), asked.rounds)
-        before = method_costs.measured() if asked.only else Costs("", {}, {})
+        before = method_costs.measured() if asked.only else Costs("", {}, {}, {})
         _write(Costs(_how(asked.rounds, asked.only, load, before.how),
-                     {**before.steps, **steps}, {**before.rows, **rows}))  # fmt: skip
+                     {**before.steps, **steps}, {**before.rows, **rows}, REASONS))  # fmt: skip
     text = TABLE.read_text()
     start, _, rest = text.partition(BEGIN)
     costs = method_costs.parsed(yaml.safe_load(FILE.read_text()))
@@ -164,7 +164,7 @@ def _write(costs: Costs) -> None:
     known = methods.library().methods
     steps = {name: one._asdict() for name, one in costs.steps.items() if name in known}
     rows = {name: one for name, one in costs.rows.items() if name in known}
-    parts: dict[str, Any] = {"steps": steps, "rows": rows}
+    parts: dict[str, Any] = {"not_measured": dict(costs.not_measured), "steps": steps, "rows": rows}
     said = yaml.safe_dump({"how": costs.how}, width=100, allow_unicode=True)
     # one line per method
     FILE.write_text(HEADER + said + yaml.safe_dump(parts, default_flow_style=None, width=1000))
@@ -178,7 +178,7 @@ def tables(costs: Costs) -> str:
     ]
     rows = [(f"`{name}`", seconds(one / 1e6)) for name, one in costs.rows.items()]
     reasons: dict[str, list[str]] = {}
-    for name, reason in REASONS.items():
+    for name, reason in costs.not_measured.items():
         reasons.setdefault(reason, []).append(f"`{name}`")
     return "\n".join([
         "",

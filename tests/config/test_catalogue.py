@@ -96,7 +96,8 @@ def test_a_row_says_whether_a_study_has_the_method(monkeypatch):
 
 
 def test_a_row_has_the_year_the_needs_and_the_cost(monkeypatch):
-    measured = Costs("", {"er": Step(1910.0, 970.0, 1.97)}, {"vbs-wolf": 12.34})
+    step, reasons = Step(1910.0, 970.0, 1.97), {"joint": "has more rows with each task"}
+    measured = Costs("", {"er": step}, {"vbs-wolf": 12.34}, reasons)
     monkeypatch.setattr(method_costs, "measured", lambda: measured)
     rows = {name: text.splitlines() for name, text in catalogue.methods(LIBRARY).items()}
     memory = "a memory of 200 rows of each task; 20 passes over each task"
@@ -105,6 +106,7 @@ def test_a_row_has_the_year_the_needs_and_the_cost(monkeypatch):
     cost = "a row takes 12 microseconds"
     assert rows["vbs-wolf"][1] == f"Works of 2021 to 2024; needs {rate}; {cost}."
     assert rows["wolf"][1] == "Work of 2024; needs each row once, and nothing else."
+    assert rows["joint"][1].endswith("; cost not measured: has more rows with each task.")
     assert "\n  work of 2019\n" in (shown := catalogue.method(LIBRARY, "er"))
     assert shown.count("256 rows cost 2.0 times a step of Adam\n") == 1
 

@@ -25,6 +25,7 @@ def test_every_method_with_a_pipeline_is_measured_or_has_a_reason():
     assert {*NAMES, *costs.REASONS} == with_pipeline
     assert not set(NAMES) & set(costs.REASONS)
     found = method_costs.measured()
+    assert found.not_measured == costs.REASONS
     assert set(found.steps) <= set(NETWORKS) and set(found.rows) <= set(ONLINE)
 
 
@@ -67,7 +68,8 @@ def test_the_committed_tables_are_those_of_the_file():
 
 @pytest.mark.parametrize("rows", [{}, {"wolf": 4.2}])
 def test_the_file_is_read_as_it_is_written(tmp_path, monkeypatch, rows):
-    found = Costs("As `said`: all.", {"vcl": Step(12100.0, 996.0, 12.1)}, {**rows, "gone": 1.0})
+    steps, reasons = {"vcl": Step(12100.0, 996.0, 12.1)}, {"joint": "more rows"}
+    found = Costs("As `said`: all.", steps, {**rows, "gone": 1.0}, reasons)
     monkeypatch.setattr(costs, "FILE", tmp_path / "costs.yaml")
     costs._write(found)
     read = method_costs.parsed(yaml.safe_load((tmp_path / "costs.yaml").read_text()))

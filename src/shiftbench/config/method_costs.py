@@ -34,6 +34,8 @@ class Costs(NamedTuple):
     steps: Mapping[str, Step]
     rows: Mapping[str, float]
     """Microseconds of a row that is a task: time update, prediction and update."""
+    not_measured: Mapping[str, str]
+    """Reasons."""
 
 
 @cache
@@ -45,18 +47,19 @@ def measured() -> Costs:
 def parsed(data: Mapping[str, Any]) -> Costs:
     """Return the content of the file as numbers."""
     steps = {name: Step(**entry) for name, entry in data["steps"].items()}
-    return Costs(data["how"], steps, data["rows"])
+    return Costs(data["how"], steps, data["rows"], data["not_measured"])
 
 
 def sentence(name: str, method: YamlValue) -> str:
-    """Return the cost of a method in words; empty where it was not measured, or is a user's own."""
+    """Return the cost of a method in words, or why it was not measured; empty for a user's own."""
     if not method.document.path.resolve().is_relative_to(OURS.resolve()):
         return ""
     if step := measured().steps.get(name):
         return f"{ROWS} rows cost {digits(step.times)} times a step of Adam"
     if row := measured().rows.get(name):
         return f"a row takes {digits(row)} microseconds"
-    return ""
+    reason = measured().not_measured.get(name)
+    return f"cost not measured: {reason}" if reason else ""
 
 
 def short(name: str) -> str:
