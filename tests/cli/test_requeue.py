@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli import requeue
+from shiftbench.cli import requeue, training
 from shiftbench.core import exit_statuses
 from shiftbench.evaluation.running import restart_guard
 from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
-from shiftbench.runtime import slurm
+from shiftbench.runtime import scratch_lock, slurm
 
 
 @pytest.fixture
@@ -82,3 +82,13 @@ def test_a_second_signal_changes_nothing(end, monkeypatch, number):
     signal.signal(number, lambda *_: pytest.fail("the state was saved already"))
     monkeypatch.setattr(requeue.log, "warning", lambda *_: os.kill(os.getpid(), number))
     end(False)
+
+
+def test_a_run_that_another_process_works_on_may_be_tried_again(monkeypatch) -> None:
+    """A cluster does not try errors again, but this one passes."""
+
+    def busy(*_):
+        raise scratch_lock.Busy("process 1 works on this run")
+
+    monkeypatch.setattr(training, "_run", busy)
+    assert training.run({}, None) == exit_statuses.STOPPED
