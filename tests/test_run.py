@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,14 +88,18 @@ def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:
     assert not snakemake["command"]
 
 
-def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys) -> None:
+def test_the_last_lines_say_where_to_look_and_how_long_it_took(
+    snakemake, monkeypatch, capsys
+) -> None:
+    clock = SimpleNamespace(monotonic=iter([100.0, 107.0]).__next__)
+    monkeypatch.setattr(run, "time", clock)
     study = Path("results/mine/studies/toy")
     study.mkdir(parents=True)
     (study / "summary.csv").touch()
     assert main.main(["run", "mine.yaml"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-2] == "Results: results/mine/site/index.html"
-    assert told[-1] == "Took 0 s; the whole log is in .snakemake/log"
+    assert told[-1] == "Took 7 s; the whole log is in .snakemake/log"
     assert not any("failed" in line for line in told)
 
 
