@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from shiftbench.cli import main, run
+from shiftbench import __main__
+from shiftbench.cli import check, main, run
 from shiftbench.core import checkout
 from shiftbench.publish.site import unchanged
 from shiftbench.runtime import forkserver_client
@@ -85,14 +88,18 @@ def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:
     assert not snakemake["command"]
 
 
-def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys) -> None:
+def test_the_last_lines_say_where_to_look_and_how_long_it_took(
+    snakemake, monkeypatch, capsys
+) -> None:
+    clock = SimpleNamespace(monotonic=iter([100.0, 107.0]).__next__)
+    monkeypatch.setattr(run, "time", clock)
     study = Path("results/mine/studies/toy")
     study.mkdir(parents=True)
     (study / "summary.csv").touch()
     assert main.main(["run", "mine.yaml"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-2] == "Results: results/mine/site/index.html"
-    assert told[-1] == "Took 0 s; the whole log is in .snakemake/log"
+    assert told[-1] == "Took 7 s; the whole log is in .snakemake/log"
     assert not any("failed" in line for line in told)
 
 
@@ -141,6 +148,61 @@ def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> No
     with pytest.raises(SystemExit) as ended:
         main.main(["run", "mine.yaml"])
     assert ended.value.code == 143
+
+
+# A stand-in for Snakemake, which gets Ctrl-C while it starts.
+INTERRUPTED = """
+import os, signal, time
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(100)
+"""
+
+
+@pytest.mark.usefixtures("signals_act")
+def test_an_interrupt_while_snakemake_starts_shows_no_traceback(tmp_path) -> None:
+    Path(tmp_path, "mine.yaml").write_text(CONFIG)
+    package = tmp_path / "packages" / "snakemake"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "cli.py").write_text(INTERRUPTED)
+    (package / "__main__.py").write_text("import snakemake.cli")
+    done = subprocess.run(
+        [sys.executable, "-m", "shiftbench", "run", "mine.yaml"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(package.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    last = "stopped by SIGINT, no job is left running; the same command goes on from there\n"
+    assert done.stderr.endswith(last)
+
+
+def test_an_interrupt_while_snakemake_plans_is_not_shown_as_its_error() -> None:
+    """Snakemake turns whatever a function of the rules raises into an error of the rules."""
+    code = (
+        "import logging, signal; from shiftbench.runtime import snakemake_process as started\n"
+        "signal.signal(signal.SIGINT, started.interrupt)\n"
+        "try: signal.raise_signal(signal.SIGINT)\n"
+        "except BaseException: logging.error('InputFunctionException')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_an_interrupt_while_the_config_is_checked_is_told(snakemake, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(check, "checked", lambda *_: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(SystemExit) as ended:
+        main.main(["run", "mine.yaml"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "stopped by SIGINT; the same command goes on from there\n"
+
+
+def test_an_interrupt_while_a_verb_is_imported_is_told(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(main, "main", lambda *_: signal.default_int_handler(signal.SIGINT, None))
+    with pytest.raises(SystemExit) as ended:
+        __main__.entry()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "stopped by SIGINT; the same command goes on from there\n"
 
 
 @pytest.mark.parametrize("status", [0, 1, 130, 143])

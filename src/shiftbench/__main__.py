@@ -9,6 +9,7 @@ is no server.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from shiftbench.core import devices, exit_statuses, instructions
@@ -43,8 +44,13 @@ def main(arguments: list[str]) -> int:
 
 
 def entry() -> None:
-    """Run the command `shiftbench`."""
-    sys.exit(main(sys.argv[1:]))
+    """Run the command `shiftbench`; an interrupt, as by Ctrl-C, ends it with one line."""
+    try:
+        status = main(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+        print("stopped by SIGINT; the same command goes on from there", file=sys.stderr)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -55,14 +55,18 @@ class Workflow:
         return repair.run(self.planned, RESULTS, options, self.start)
 
     def start(self, words: list[str]) -> int:
-        """Make the forced targets, or missing files and everything made from them."""
+        """Make the forced targets, or missing files; and what is between them and the targets."""
         forced = words[: words.index("--force")] if words else []
         targets = forced or [file for job in self.planned for file in job.wanted]
         to_do = {self.by_output[file].key for file in targets if forced or not os.path.exists(file)}
+        needed = {self.by_output[file].key for file in targets}
+        for job in reversed(self.planned):
+            if job.key in needed:
+                needed |= {self.by_output[file].key for file in job.inputs}
         done = []
         for job in self.planned:
             again = any(self.by_output[file].key in done for file in job.inputs)
-            if job.key in to_do or (again and not forced):
+            if job.key in to_do or (again and job.key in needed):
                 self.make(job)
                 done.append(job.key)
         self.starts.append(["/".join(key) for key in done])
@@ -263,6 +267,24 @@ def test_all_damaged_files_are_made_before_what_reads_them(workflow: Workflow) -
     assert len(workflow.starts[0]) == len(workflow.planned) - 1
     assert workflow.starts[1] == []
     assert sums(workflow) == before
+
+
+def test_intact_runs_between_lost_files_are_left_alone(workflow: Workflow) -> None:
+    """Snakemake would make whatever lies between the stream and the summary."""
+    before = sums(workflow)
+    for file in ("streams/steps.zarr.zip", "studies/toy/summary.csv"):
+        (RESULTS / file).unlink()
+    assert workflow.run() == 0
+    assert workflow.starts == [["build_stream/steps"], ["summarise_study/toy"], []]
+    assert sums(workflow) == before
+
+
+def test_lost_files_one_behind_the_other_are_made_in_one_run(workflow: Workflow) -> None:
+    for file in outputs(workflow):
+        if "/streams/" in file or "/runs/" in file or file.endswith("summary.csv"):
+            Path(file).unlink()
+    assert workflow.run() == 0
+    assert [len(started) for started in workflow.starts] == [4, 0]
 
 
 def test_a_folder_with_something_in_it_is_left_alone(workflow: Workflow) -> None:

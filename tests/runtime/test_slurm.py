@@ -33,3 +33,12 @@ def test_the_clock_is_that_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_outside_slurm_nothing_is_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(slurm.JOB, raising=False)
     assert not slurm.requeue()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [("   ExitCode=2:0\n", 2), ("   ExitCode=0:9\n", 137), ("   ExitCode=0:0\n", 0), (None, None)],
+)
+def test_exit_status_of_a_job(monkeypatch, answer, status) -> None:
+    monkeypatch.setattr(slurm, "ask", lambda *_: answer)
+    assert slurm.exit_status("7") == status

@@ -1,8 +1,9 @@
 """Runs the workflow after a check of earlier results: damaged files are made again first.
 
-Damaged or removed files are made first, in a run of Snakemake that makes nothing else. They get
+Damaged or removed files are made first, in runs of Snakemake that make nothing else. They get
 their old bytes, so that the next run finds the files made from them intact. A single run would
-delete those files and compute them again.
+delete those files and compute them again. For the same reason a lost file has to wait for a later
+run if intact files lie between it and another lost file, as runs do between a stream and a summary.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ def run(
     if lost.all:
         print(lost.words("this run computes {it} again"), flush=True)
         words = ["--force", *_without_targets(options.snakemake)]
-        first = iter(_one_of_each(planned, set(lost.all)))
-        status = 0
-        while not status and (targets := list(islice(first, MOST))):
-            status = start([*targets, *words])
-        lost_files.restore_times(lost.all, results, lost.entries)
-        if status:
-            return status
+        for targets in _stages(planned, set(lost.all)):
+            first, status = iter(targets), 0
+            while not status and (some := list(islice(first, MOST))):
+                status = start([*some, *words])
+            lost_files.restore_times(lost.all, results, lost.entries)
+            if status:
+                return status
     status = start(options.snakemake)
     if status > 128:
         return status
@@ -61,10 +62,21 @@ def run(
     return status
 
 
-def _one_of_each(planned: list[Job], lost: set[str]) -> list[str]:
-    """Return one lost output of each job that lost any, in the order of the jobs."""
-    files = [[file for file in job.outputs if file in lost] for job in planned]
-    return [those[0] for those in files if those]
+def _stages(planned: list[Job], lost: set[str]) -> list[list[str]]:
+    """Return one lost output of each job that lost any, in the order and runs to make them."""
+    stages: dict[int, list[str]] = {}
+    earliest: dict[str, int] = {}
+    """The first run in which a file has its bytes and its time, or is made."""
+    remade: set[str] = set()
+    for job in planned:  # each after those that it needs
+        gone = [file for file in job.outputs if file in lost]
+        read = [file for file in job.inputs if file in earliest]
+        number = max((earliest[file] + (not gone and file in remade) for file in read), default=0)
+        earliest |= dict.fromkeys(job.outputs, number)
+        if gone:
+            remade |= {*job.outputs}
+            stages.setdefault(number, []).append(gone[0])
+    return [stages[number] for number in sorted(stages)]
 
 
 def _without_targets(words: list[str]) -> list[str]:

@@ -17,6 +17,8 @@ PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
 """Seconds, longer than a restart of slurmctld; the job's time limit may end the wait earlier."""
 KILL_SECONDS = 120.0
 """Seconds after which Slurm has certainly ended a job that it agreed to requeue."""
+LONGER = "; raise `minutes` of the study to let it finish in one go"
+"""What to do if a run has used up its time; its results do not depend on the limit."""
 
 
 def ignore() -> None:
@@ -27,8 +29,9 @@ def ignore() -> None:
 def end(output: Path, scratch: Path, reason: str) -> int:
     """Return the exit status of a stopped, saved run; never return if Slurm requeues its job."""
     ignore()  # the state is saved
+    remedy = "" if reason.startswith("signal") else LONGER
     if not restart_guard.has_advanced(scratch):
-        log.warning("%s: stopped again, %s, and no further than before", output, reason)
+        log.warning("%s: stopped again, %s, and no further than before%s", output, reason, remedy)
         return exit_statuses.STOPPED
     until = time.monotonic() + PATIENCE_SECONDS
     while (requeued := slurm.requeue()) is None and time.monotonic() < until:
@@ -36,5 +39,5 @@ def end(output: Path, scratch: Path, reason: str) -> int:
     if requeued:
         log.info("%s: stopped, %s; its job is back in the queue", output, reason)
         time.sleep(KILL_SECONDS)
-    log.warning("%s: stopped, %s; start it again to go on", output, reason)
+    log.warning("%s: stopped, %s; start it again to go on%s", output, reason, remedy)
     return exit_statuses.STOPPED

@@ -85,16 +85,22 @@ def warm(options: argparse.Namespace) -> int:
 def _command(config: Path, report: Path, words: list[str]) -> list[str]:
     # -P: modules in the working directory must not shadow those of Snakemake.
     return [
-        sys.executable, "-P", "-m", "snakemake", "--snakefile", str(checkout.SNAKEFILE),
+        sys.executable, "-P", "-m", "shiftbench.runtime.snakemake_process",
+        "--snakefile", str(checkout.SNAKEFILE),
         "--configfile", str(config), "--logger", "shiftbench",
         "--logger-shiftbench-report", str(report), *words,
     ]  # fmt: skip
 
 
 def _exit_on(signals: Iterable[int]) -> None:
-    """Exit on signals with a shell's exit status, after cleaning up."""
+    """Exit on signals with a shell's exit status, after a line about it and cleaning up."""
+
+    def stop(number: int, _frame: object) -> None:
+        graceful_stop.say_stopped(number)
+        sys.exit(128 + number)
+
     for number in signals:
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+        signal.signal(number, stop)
 
 
 def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from shiftbench.cli import device_choice, method_bounds
 from shiftbench.config.spec_files import Spec
-from shiftbench.core import atomic_files, devices, instructions
+from shiftbench.core import atomic_files, devices, exit_statuses, instructions
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, completed_outputs, leftovers
 from shiftbench.runtime import scratch_lock
@@ -23,6 +23,14 @@ log = logging.getLogger("shiftbench")
 
 def run(spec: Spec, options: argparse.Namespace) -> int:
     """Run a method on a stream for a block of seeds; go on from a saved state."""
+    try:
+        return _run(spec, options)
+    except scratch_lock.Busy as error:
+        log.error("%s", error)
+        return exit_statuses.STOPPED  # a cluster may try it again
+
+
+def _run(spec: Spec, options: argparse.Namespace) -> int:
     checksum.refuse_broken(*options.input)
     _refuse_other_instructions(spec["instructions"])
     device_choice.take(spec)

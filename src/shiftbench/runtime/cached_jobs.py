@@ -27,7 +27,7 @@ from shiftbench.core import cache_folder as usable_cache
 from shiftbench.core import checkout, exit_statuses
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum, raw
-from shiftbench.runtime import forkserver_client, slurm
+from shiftbench.runtime import crash_report, forkserver_client, slurm
 
 POLL_SECONDS = 0.2
 FEWEST_FOR_SERVER = 2
@@ -201,4 +201,5 @@ def _refuse(job: Job, status: int, said: str, log: Path) -> None:
             " is saved. Call again to go on, with more `minutes` if it needs them"
         )
     where = "" if str(log) in said else f"; its log is {log}"
-    raise RuntimeError(f"{job.name} failed: {said or f'exit status {status}'}{where}")
+    ended = f"exit status {status}" if status > 0 else crash_report.words(-status, "")
+    raise RuntimeError(f"{job.name} failed: {said or ended}{where}")

@@ -104,8 +104,13 @@ class _Stop:
         """Say what to do if the command was stopped. status: as in Popen."""
         if number := self.number or max(-status, 0):
             how = "what still ran was killed" if self.killed else "no job is left running"
-            name = signal.Signals(number).name
-            _say(f"stopped by {name}, {how}; the same command goes on from there")
+            say_stopped(number, how)
+
+
+def say_stopped(number: int, how: str = "") -> None:
+    """Print by which signal a command was stopped, and how to go on. how: what became of jobs."""
+    by = ", ".join(filter(None, [f"stopped by {signal.Signals(number).name}", how]))
+    _say(f"{by}; the same command goes on from there")
 
 
 def _begin(parent: int) -> None:

@@ -32,16 +32,20 @@ PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 1.0
 
 
+class Busy(UserError):
+    """Another process keeps the lock; a later attempt may get it."""
+
+
 @contextmanager
 def locked(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
-    """Lock a folder for the block. Raises UserError if another process keeps the lock."""
+    """Lock a folder for the block. Raises Busy if another process keeps the lock."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     path = folder.with_name(f"{folder.name}.owner")
     deadline, logged = time.monotonic() + patience, False
     while (file := _acquire(path)) is None:
         owner = _describe_owner(path)
         if time.monotonic() > deadline:
-            raise UserError(
+            raise Busy(
                 f"{folder}: {owner} works on this run; wait until it has ended, or end it,"
                 " and start this one again"
             )

@@ -58,6 +58,15 @@ def log(job: str) -> str:
     return match[1] if match else ""
 
 
+def exit_status(job: str) -> int | None:
+    """Return the exit status of a job that is over, as a shell does; None without an answer."""
+    match = re.search(r"ExitCode=(\d+):(\d+)", ask("scontrol", "show", "job", job) or "")
+    if not match:
+        return None
+    status, number = map(int, match.groups())
+    return 128 + number if number else status
+
+
 def minutes_left() -> float | None:
     """Return the minutes until the limit of the Slurm job that this process is in.
 

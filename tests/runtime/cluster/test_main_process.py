@@ -107,3 +107,14 @@ def test_a_job_beyond_its_partition_is_refused(monkeypatch):
     with pytest.raises(UserError, match=r"partition short.* minutes 30, at most 2; see"):
         job = SimpleNamespace(resources=asks | {"slurm_partition": "short"}, threads=1)
         main_process._refuse_beyond(job)
+
+
+def test_a_failure_is_judged_by_its_exit_status(monkeypatch):
+    noted, executor = [], Made()
+    executor.logger = Mock()
+    monkeypatch.setattr(slurm, "exit_status", lambda number: 2)
+    monkeypatch.setattr(main_process.failures, "note", lambda *given: noted.append(given))
+    for sees, number in ((True, "7"), (True, None), (False, "7")):
+        monkeypatch.setattr(Made, "_sees_all_files", sees)
+        executor.print_job_error(SimpleNamespace(external_jobid=number), "failed")
+    assert [status for _, _, status in noted] == [2, None, None]

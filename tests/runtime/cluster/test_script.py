@@ -39,6 +39,14 @@ def test_a_job_is_told_its_threads_and_has_the_status_of_its_command():
     done = run(job("echo $OMP_NUM_THREADS; false", threads=4))
     assert (done.stdout, done.returncode) == ("4\n", 1)
     assert run(job("true")).returncode == 0
+    assert run(job("exit 75")).returncode == 75
+
+
+def test_in_a_group_an_end_by_a_signal_counts_more_than_an_error():
+    """Another attempt may finish the job that it ended."""
+    for commands in (["exit 1", "kill -9 $$"], ["kill -9 $$", "exit 1"], ["exit 137", "true"]):
+        jobs = [job(f"sh -c {shlex.quote(command)}") for command in commands]
+        assert run(group(jobs)).returncode == 137
 
 
 def test_each_job_of_a_group_has_its_own_threads():
@@ -59,7 +67,7 @@ def test_the_shell_waits_for_a_job_that_saves_its_state():
     assert process.stdout.readline() == "works\n"
     os.killpg(process.pid, signal.SIGTERM)  # Slurm signals all processes of a job
     begin = time.monotonic()
-    assert process.wait(10) == 1 and time.monotonic() - begin > 0.4
+    assert process.wait(10) == 3 and time.monotonic() - begin > 0.4
     assert process.stdout.read() == "saved\n"
 
 

@@ -28,7 +28,7 @@ from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 from shiftbench.core.errors import UserError
 from shiftbench.runtime import slurm
-from shiftbench.runtime.cluster import failures, limits, script
+from shiftbench.runtime.cluster import failures, limits, retries, script
 
 WAIT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
@@ -62,6 +62,8 @@ class Executor(plugin.Executor):
             if self._sees_all_files:
                 self.workflow.async_run(script.prepare(job))
         except Exception as error:  # errors of this thread would be lost
+            if isinstance(error, UserError):
+                retries.end(job)
             self._report_job_error_threadsafe(SubmittedJobInfo(job), str(error))
             return
         super().run_job(job)
@@ -110,8 +112,11 @@ class Executor(plugin.Executor):
     def print_job_error(
         self, job_info: SubmittedJobInfo, msg: str | None = None, **more: Any
     ) -> None:
-        """Print a single line; Snakemake's message has a hundred."""
-        self.logger.info(failures.note(job_info, msg or ""))
+        """Print a single line; Snakemake's message has a hundred. Retry only what may succeed."""
+        number = str(job_info.external_jobid or "")
+        # The status of Snakemake's own scripts is always 1.
+        status = slurm.exit_status(number) if number and self._sees_all_files else None
+        self.logger.info(failures.note(job_info, msg or "", status))
 
     @property
     def _sees_all_files(self) -> bool:

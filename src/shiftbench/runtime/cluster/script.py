@@ -19,15 +19,20 @@ WAITS = "trap : TERM INT USR1"
 """Keeps the shell alive on a signal: its end would kill the job, which is saving its state."""
 IGNORES = "trap '' TERM INT USR1"
 """Also keeps the fork servers alive. Runs handle signals, which Slurm sends to all processes."""
+KEEP_HIGHEST = "{ status=$?; [ $failed -gt $status ] || failed=$status; }"
 FORK_SERVERS = f"{shlex.quote(sys.executable)} -m shiftbench warm -- sh -c"
 
 
 def text(job: Any) -> str:
-    """Return the script of a job. In a group, jobs wait for others whose outputs they need."""
-    lines = []
+    """Return the script of a job. In a group, jobs wait for others whose outputs they need.
+
+    Its exit status is the highest of its commands: an end by a signal, which another attempt may
+    escape, counts more than an error.
+    """
+    lines = ["failed=0"]
     for level in _levels(job):
         lines += [_line(member) for member in level]
-        lines.append('[ -z "$failed" ] || exit 1')
+        lines.append("[ $failed = 0 ] || exit $failed")
     script = "\n".join(lines)
     if job.is_group():
         return f"{IGNORES}\n{FORK_SERVERS} {shlex.quote(script)}"
@@ -60,4 +65,4 @@ def _members(job: Any) -> Iterator[Any]:
 
 def _line(job: Any) -> str:
     threads = " ".join(f"{name}_NUM_THREADS={job.threads}" for name in THREADS)
-    return f"( export {threads}; {job.shellcmd} ) || failed=1"
+    return f"( export {threads}; {job.shellcmd} ) || {KEEP_HIGHEST}"
