@@ -76,10 +76,11 @@ def crate(options: argparse.Namespace) -> None:
 
 
 def _note_licences(path: Path) -> None:
-    """Print which data of a config have an unclear licence, before a crate describes them."""
+    """Print which data of a config have no clear licence, before a crate describes them."""
     from shiftbench.config import config_file, raw_data_notes
 
-    for note in raw_data_notes.on_licences(config_file.load(path)):
+    config = config_file.load(path)
+    for note in (*raw_data_notes.on_licences(config), *raw_data_notes.on_own_data(config)):
         print(f"Note: {note}", flush=True)
 
 
