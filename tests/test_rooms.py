@@ -15,7 +15,7 @@ BELOW = {
     "cli": {"contract", "publish", "forecast", "evaluation", "runtime", "config", "data", "core"},
     "adapters": {"api", "core"},
     "api": {"evaluation", "runtime", "config", "data", "core"},
-    "contract": {"methods", "runtime", "config", "data", "core"},
+    "contract": {"evaluation", "methods", "runtime", "config", "data", "core"},
     "publish": {"forecast", "evaluation", "runtime", "config", "data", "core"},
     "forecast": {"evaluation", "config", "data", "core"},
     "evaluation": {"methods", "config", "data", "core"},

@@ -42,3 +42,13 @@ def test_ends_are_positions_of_changes_and_the_length() -> None:
 def test_without_a_signal_there_is_no_segmentation() -> None:
     with pytest.raises(ValueError, match="call fit, or fit_predict"):
         Segmentation().predict()
+
+
+@pytest.mark.parametrize("given", [{"pen": 10}, {"n_bkps": 3}, {"epsilon": 1.0}, 10, 0.5])
+def test_what_ruptures_takes_to_choose_the_number_of_changes_is_refused(given) -> None:
+    """A penalty is no threshold of probabilities, though both may be given first."""
+    args, named = ((), given) if isinstance(given, dict) else ((given,), {})
+    found = Segmentation("bocpd").fit(np.repeat([0.0, 6.0], 40))
+    for call in (found.predict, lambda *a, **b: found.fit_predict(np.arange(9.0), *a, **b)):
+        with pytest.raises(ValueError, match=r"chooses the number of changes, .* threshold=0\.9"):
+            call(*args, **named)

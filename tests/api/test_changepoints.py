@@ -154,6 +154,22 @@ def test_numbers_that_do_not_rise_are_labels_in_their_order(labels) -> None:
     assert panel.get_lines()[0].get_xdata().tolist() == list(range(len(STEP)))
 
 
+DAYS = pd.date_range("2024", periods=70)
+
+
+@pytest.mark.parametrize(
+    "same", [lambda days: days, lambda days: days.date, lambda days: days.astype(str)]
+)
+def test_times_that_fall_or_repeat_are_refused(same) -> None:
+    for wrong, message in (
+        (DAYS[::-1], "the times are not in their order; sort the values"),
+        (DAYS.repeat(2)[:70], "the time 2024-01-01.* is there twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sb.changepoints(pd.Series(STEP, pd.Index(same(wrong))), "bocpd")
+    assert len(sb.changepoints(pd.Series(STEP, pd.Index(same(DAYS))), "bocpd").frame) == 1
+
+
 @pytest.mark.parametrize(
     ("values", "method", "message"),
     [

@@ -79,9 +79,36 @@ def test_a_method_brings_its_own_search(load):
 
 
 def test_it_is_said_how_settings_were_found(load):
-    plan = load().studies
-    assert "the best of 3 trials by accuracy" in tuning.sentence(plan["study"])
-    assert "not tuned alike" in tuning.sentence(plan["study-tuning"])
+    plan = load()
+    said = tuning.sentence(plan.studies["study"], plan.streams)
+    assert "the best of 3 trials by accuracy on validation data of other realisations, 1 s" in said
+    assert "not tuned alike" in tuning.sentence(plan.studies["study-tuning"], plan.streams)
+
+
+@pytest.mark.parametrize(
+    ("settings", "tried", "words"),
+    [
+        ("protocol: plain", "first_realisation: 9", "set apart from the training data"),
+        ("protocol: plain, train_per_task: 5", "first_realisation: 9", "of other realisations"),
+        ("protocol: plain, train_per_task: 5", "validation: 8", "of the same realisations"),
+        ("protocol: split, tasks: 2", "first_realisation: 4", "of the same realisations"),
+    ],
+)
+def test_rows_of_trials_are_said_to_be_other_ones_only_where_they_are(load, settings, tried, words):
+    """All realisations of some streams have the same rows, as of most files of images."""
+
+    def change(study):
+        study["streams"] = yaml.safe_load(f"{{mine: {{family: image-file, path: ., {settings}}}}}")
+        study["tuning"]["streams"] = yaml.safe_load(f"{{judge_on: validation, {tried}}}")
+
+    plan = load(change)
+    said = tuning.sentence(plan.studies["study"], plan.streams)
+    assert f"on validation data {words}, 1 seed each" in said
+    if words.startswith("set"):
+        both = plan.studies["study"].model_copy(update={"streams": ["mine", "digits"]})
+        named = "set apart from the training data (mine) and of other realisations (digits)"
+        tried = both.model_copy(update={"tuning": load().studies["study"].tuning})
+        assert named in tuning.sentence(tried, plan.streams)
 
 
 def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):

@@ -124,6 +124,10 @@ SHARED = {
     "seeds-reversed": Fault(f"{TARGETS}, state", "batch.targets[::-1, -1:], state", SEEDS),
     "seeds-mean": Fault(f"{TARGETS}, state", "batch.targets[:, -1:].mean(axis=0), state", SEEDS),
     "seeds-sum": Fault(f"{TARGETS}, state", "batch.targets[:, -1:].cumsum(axis=0), state", SEEDS),
+    "seeds-of-states": Fault(f"{TARGETS}, state", f"{TARGETS} + state['last'].mean(axis=0), state",
+        SEEDS),
+    "seeds-of-drift": Fault("predict, observe)", "predict, observe, drift=lambda state, seeds: {"
+        "'last': state['last'] + state['last'].mean(axis=0)})", SEEDS),
     "seeds-of-others": Fault(*before_mean("", " + seeds.sum() % 11"), SEEDS),
     "mask-ignored": Fault(SEEN, "seen = True", "Rows that the mask leaves out"),
     "grows": Fault(OBSERVED, '{"last": batch.targets[:, -1:], "all": np.concatenate([state.get('

@@ -73,6 +73,21 @@ METRICS = {
     "of-a-whole-run": Fault('stage="before"', 'stage="run"', "no attribute 'log_weights'"),
     "metric-leaves": Fault("    weights", "    import os; os._exit(0)\n    weights", "status 0"),
 }  # fmt: skip
+MEAN = ".mean(axis=1)"
+AGAIN = "made a second time, it differs"
+CHANGED = "what was given has changed"
+OF_RUNS = {
+    "run-by-chance": Fault(MEAN, f"{MEAN} + np.random.random()", AGAIN),
+    "run-of-calls": Fault(MEAN, f"{MEAN} + len(CALLS)", AGAIN,
+        ("def mean", "CALLS = []\n\n\ndef mean"),
+        ("    by_task", "    CALLS.append(1)\n    by_task")),
+    "run-by-process": Fault(MEAN, f"{MEAN} + hash('score') % 1000", AGAIN),
+    "changes-its-run": Fault("    by_task", '    run["score"][:] += 1\n    by_task', CHANGED),
+    "changes-its-stream": Fault("    by_task", '    stream["shift"][:] = 1\n    by_task', CHANGED),
+    "writes-scores": Fault("    by_task", "    open('scores.csv', 'w')\n    by_task",
+        "it writes scores.csv"),
+    "writes-beside": Fault("    by_task", "    open('HERE/new', 'w')\n    by_task", ELSEWHERE),
+}  # fmt: skip
 ARTEFACTS = {
     "of-tensorflow": Fault(NUMPY, f"{NUMPY}import tensorflow\n", TENSORFLOW),
     "no-full-stop": Fault("mean over seeds.", "mean over seeds", "is a sentence"),
@@ -82,6 +97,18 @@ ARTEFACTS = {
     "figure-raises": Fault("    axes =", "    raise KeyError('x')\n    axes =", "KeyError: 'x'"),
     "draws-nothing": Fault("    return figure\n", "", "NoneType"),
     "draws-a-number": Fault("def draw(study", "draw = 3\n\n\ndef drawn(study", "has the functions"),
+    "drawn-by-chance": Fault("mean, label", "mean + np.random.random(), label", AGAIN),
+    "dated": Fault("title=stream", "title=time.perf_counter()", AGAIN,
+        (NUMPY, f"import time\n{NUMPY}")),
+    "labelled-by-hash": Fault('xlabel="task"', "xlabel=hash(stream)", AGAIN),
+    "changes-scores": Fault("    axes", '    study.cube["score"][:] = 0\n    axes', CHANGED),
+    "changes-runs": Fault("    axes", "    for name in study.methods:\n        study.scores["
+        "f'runs/steps/{name}'].load()['score'][:] = 0\n    axes", CHANGED),
+    "changes-streams": Fault("    axes", "    study.streams['steps']['shift'].load()[:] = True\n"
+        "    axes", CHANGED),
+    "changes-summary": Fault("    axes", "    study.summary['mean'] = 0\n    axes", CHANGED),
+    "draws-beside": Fault("    axes", "    figure.savefig('HERE/new.png')\n    axes", ELSEWHERE),
+    "draws-here": Fault("    axes", "    figure.savefig('own.png')\n    axes", "it writes own.png"),
     "uses-unknown": Fault('    return f"Mean', '    return f"Mean', 'unknown word "acuracy"',
         ("def draw", "from shiftbench.core.facts import Facts\n\nFACTS = Facts(uses=('acuracy',))\n"
          "\n\ndef draw")),
@@ -97,6 +124,10 @@ FAMILIES = {
     "metrics": {
         name.replace("-", "_"): fault.apply(GOOD["metrics"]["mean_error"])
         for name, fault in METRICS.items()
+    }
+    | {
+        name.replace("-", "_"): fault.apply(GOOD["metrics"]["at_the_end"])
+        for name, fault in OF_RUNS.items()
     },
     "artefacts": {
         name: fault.apply(GOOD["artefacts"]["score-over-time"]) for name, fault in ARTEFACTS.items()
@@ -108,7 +139,7 @@ SAID = {
     for kind, faults in (
         ("learners", VALUES | CLASSES),
         ("streams", STREAMS),
-        ("metrics", METRICS),
+        ("metrics", METRICS | OF_RUNS),
         ("artefacts", ARTEFACTS),
     )
     for name, fault in faults.items()

@@ -37,6 +37,7 @@ def documented(name: str) -> str:
 LAST_VALUE = documented("last_value.py")
 RANDOM_WALK = documented("random_walk.py")
 SCORE_OVER_TIME = documented("score_over_time.py")
+AT_THE_END = documented("last_tasks.py").replace("log_predictive_at_end", "NAME")
 SQUARED_ERROR = '''\
 """A metric of each prediction."""
 
@@ -69,6 +70,6 @@ METRICS = [
 GOOD = {
     "learners": {"last-value": LAST_VALUE, "nearest-mean": NEAREST_MEAN},
     "streams": {"random-walk": RANDOM_WALK},
-    "metrics": {"mean_error": SQUARED_ERROR},
+    "metrics": {"mean_error": SQUARED_ERROR, "at_the_end": AT_THE_END},
     "artefacts": {"score-over-time": SCORE_OVER_TIME},
 }

@@ -79,7 +79,7 @@ def test_scores_of_runs_and_figures_are_made_in_a_small_study(tmp_path) -> None:
     said = tried(folder, {"artefacts": artefacts})
     assert re.search(r"^passes artefacts good .*checks$", said, re.MULTILINE)
     assert "\nwords was not tried on results: no small study of ours fits it.\n" in said
-    failed = r"^FAILS +artefacts bad .*:\n +- figure bad of small failed: .*KeyError: 'x'"
+    failed = r"^FAILS +artefacts bad .*:\n +- In a .* KeyError: 'x' \(/.*/bad.py, line 16\)$"
     assert re.search(failed, said, re.MULTILINE)
 
 

@@ -81,7 +81,7 @@ def picture(form: str = "PNG", shift: int = 0, **more: Any) -> bytes:
 
 
 def arrays(**changed: Any) -> bytes:
-    levels = np.stack([np.full((8, 8), 10 * number, np.uint8) for number in range(ROWS)])
+    levels = np.stack([np.full((8, 8), 20 * number, np.uint8) for number in range(ROWS)])
     file = io.BytesIO()
     np.savez(file, **{"images": levels, "labels": np.arange(ROWS) % 2} | changed)
     return file.getvalue()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from shiftbench.cli import results as commands
 from shiftbench.config import config_file, spec_code
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
@@ -155,3 +156,30 @@ def test_results_of_other_settings_are_not_published(
     monkeypatch.setattr(spec_code, "_of_code", lambda modules: other_code)
     results = ResultsFolder(made / "results/small", config_file.load(other))
     assert study_copy.publish(results, tmp_path / "published")["toy"] == "published"
+
+
+OWN = """\
+studies:
+  mine:
+    title: Mine
+    streams:
+      first: {family: series-file, path: mine.csv}
+      second: {family: series-file, path: mine.csv, licence: ""}
+      third: {family: series-file, path: mine.csv, licence: CC BY 4.0}
+    seeds: 1
+    metrics: [log_predictive]
+    methods: [bocpd]
+"""
+
+
+def test_own_data_without_a_licence_are_noted_once(tmp_path: Path, capsys) -> None:
+    """A crate leaves them out, which nobody would see before others fail to verify it."""
+    values = "\n".join(f"{day},{day % 7}" for day in range(1, 30))
+    (tmp_path / "mine.csv").write_text(f"day,visits\n{values}\n")
+    (tmp_path / "mine.yaml").write_text(OWN)
+    commands._note_licences(tmp_path / "mine.yaml")
+    assert capsys.readouterr().out == (
+        "Note: first, second: no licence is stated, so crates leave these data out and others"
+        " cannot verify the scores. If you may pass the data on, state a licence in the settings of"
+        " the stream, as in licence: CC BY 4.0\n"
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from shiftbench.adapters._settings import arguments
+from shiftbench.api.arguments import shown
 from shiftbench.api.changepoints import Changepoints, changepoints
 from shiftbench.api.input_error import InputError
 from shiftbench.core import extras
@@ -54,18 +55,33 @@ class Segmentation(BaseEstimator):
         )
         return self
 
-    def predict(self, threshold: float = 0.0) -> list[int]:
+    def predict(self, *args: Any, threshold: float = 0.0, **kwargs: Any) -> list[int]:
         """Return the ends of the segments.
 
         Leaves out changes with a probability below the threshold; 0 keeps the whole most probable
-        segmentation. Raises InputError, a ValueError, before `fit`.
+        segmentation. Raises InputError, a ValueError, before `fit`, and for arguments of other
+        estimators of ruptures, such as ``pen``.
         """
+        _refuse_others(args, kwargs)
         if self.found_ is None:
             raise InputError("there is no segmentation yet; call fit, or fit_predict")
         frame = self.found_.frame
         ends = frame["position"][frame["probability"] >= threshold]
         return [*ends.tolist(), len(self.found_.values)]
 
-    def fit_predict(self, signal: Any, threshold: float = 0.0) -> list[int]:
+    def fit_predict(
+        self, signal: Any, *args: Any, threshold: float = 0.0, **kwargs: Any
+    ) -> list[int]:
         """Return the ends of the segments of a signal, by `fit` and `predict`."""
-        return self.fit(signal).predict(threshold)
+        _refuse_others(args, kwargs)
+        return self.fit(signal).predict(threshold=threshold)
+
+
+def _refuse_others(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Raise InputError for a penalty, a number of changes, or another argument of ruptures."""
+    if others := [*map(shown, args), *(f"{key}={shown(one)}" for key, one in kwargs.items())]:
+        raise InputError(
+            f"{', '.join(others)}: the method itself chooses the number of changes, without a"
+            " penalty; leave this out. For fewer changes, give the least probability by name, as in"
+            " threshold=0.9"
+        )

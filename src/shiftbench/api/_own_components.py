@@ -13,7 +13,7 @@ from typing import Any
 
 from shiftbench.api.arguments import file_path
 from shiftbench.api.input_error import InputError
-from shiftbench.config import components, digest, environment, spec_code, user_components
+from shiftbench.config import components, user_components
 
 Folders = tuple[Path, ...]
 _LOCK = threading.RLock()
@@ -64,7 +64,7 @@ def of_this_call() -> Iterator[None]:
             for package in added:
                 components.remove(package)
             if added or refused:  # a refused component was not added, but is cached
-                _clear_caches()
+                user_components.clear_caches()
 
 
 def _refresh(folder: Path) -> None:
@@ -83,10 +83,3 @@ def _refresh(folder: Path) -> None:
                 Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
         importlib.invalidate_caches()
     _imported[folder] = states
-
-
-def _clear_caches() -> None:
-    for module in (components, digest, environment, spec_code):
-        for function in vars(module).values():
-            if hasattr(function, "cache_clear"):
-                function.cache_clear()

@@ -18,6 +18,7 @@ from shiftbench.api.steps import Steps
 from shiftbench.core import extras
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch
+from shiftbench.data.times import is_date
 from shiftbench.evaluation.scoring import changes
 from shiftbench.evaluation.scoring.changes import Change
 
@@ -105,7 +106,8 @@ def changepoints(
     Raises
     ------
     ValueError
-        For fewer than three values, a constant series, and a method that does not fit.
+        For fewer than three values, a constant series, times that fall or repeat, and a method
+        that does not fit.
 
     Examples
     --------
@@ -131,13 +133,38 @@ def _table(values: Any) -> pd.DataFrame:
     if values.columns.empty:
         raise InputError("a DataFrame without columns; give a column for each series")
     refuse_doubled("series", values.columns)
-    if isinstance(values.index, TIMES) and values.index.hasnans:
-        raise InputError("a time is missing; leave its value out")
-    if isinstance(values.index, TIMES) and not values.index.is_monotonic_increasing:
-        raise InputError("the times are not in their order; sort the values: values.sort_index()")
+    if (labels := _times(values.index)) is not None:
+        _refuse_disorder(labels)
     columns = dict(enumerate(values.items()))
     numbers = {number: _numbers(str(name), column) for number, (name, column) in columns.items()}
     return pd.DataFrame(numbers, values.index).set_axis(values.columns, axis=1)
+
+
+def _times(labels: pd.Index) -> pd.Index | None:
+    """Return labels that are times, also dates of Python and in texts, as times; None for others.
+
+    Numbers count as labels: those of joined or shuffled series often repeat or fall.
+    """
+    if isinstance(labels, TIMES):
+        return labels
+    texts = all(isinstance(one, str) and is_date(one) for one in labels)
+    if texts or pd.api.types.infer_dtype(labels, skipna=True) in ("date", "datetime"):
+        return pd.to_datetime(labels, format="ISO8601" if texts else None, errors="coerce")
+    return None
+
+
+def _refuse_disorder(times: pd.Index) -> None:
+    """Raise InputError where times do not rise."""
+    if times.hasnans:
+        raise InputError("a time is missing; leave its value out")
+    if not times.is_monotonic_increasing:
+        raise InputError("the times are not in their order; sort the values: values.sort_index()")
+    if not times.is_unique:
+        twice = times[times.duplicated()][0]
+        raise InputError(
+            f"the time {twice} is there twice; keep one value of a time, such as their mean:"
+            " values.groupby(level=0).mean()"
+        )
 
 
 def _framed(values: Any) -> pd.DataFrame:

@@ -76,10 +76,11 @@ def crate(options: argparse.Namespace) -> None:
 
 
 def _note_licences(path: Path) -> None:
-    """Print which data of a config have an unclear licence, before a crate describes them."""
+    """Print which data of a config have no clear licence, before a crate describes them."""
     from shiftbench.config import config_file, raw_data_notes
 
-    for note in raw_data_notes.on_licences(config_file.load(path)):
+    config = config_file.load(path)
+    for note in (*raw_data_notes.on_licences(config), *raw_data_notes.on_own_data(config)):
         print(f"Note: {note}", flush=True)
 
 
@@ -99,16 +100,19 @@ def _entries(options: argparse.Namespace) -> list[Entry]:
     if not options.crates:
         return []
     from shiftbench.cli import verifying
+    from shiftbench.config import user_components
     from shiftbench.publish import leaderboard_entries
 
     seed, limits = verifying.seed_of(options), verifying.limits_of(options.limit)
     checked_entries = []
-    for folder in options.crates:
+    labels = leaderboard_entries.labels(options.crates)
+    for folder, label in zip(options.crates, labels, strict=True):
         of_crate = leaderboard_entries.read(folder, options.sample, seed, options.trust, limits)
         for one in of_crate:
             state = one.problem or "verified"
-            verifying.say(f"{one.crate}: {one.study}/{one.method} on {one.stream}: {state}")
-            checked_entries.append(one)
+            verifying.say(f"{label}: {one.study}/{one.method} on {one.stream}: {state}")
+            checked_entries.append(one._replace(crate=label))
+    user_components.forget()  # a package of ours may have the name of one of a crate
     print(f"Runs drawn with --seed {seed}")
     return checked_entries
 

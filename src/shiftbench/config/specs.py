@@ -196,7 +196,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
-            "tuning": tuning.sentence(plan),
+            "tuning": tuning.sentence(plan, config.streams),
             "baseline": plan.baseline,
             "bounds": [name for name, method in plan.methods.items() if method.bound],
             "styles": {method: list(style) for method, style in plan.method_styles.items()},

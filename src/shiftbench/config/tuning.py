@@ -17,10 +17,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shiftbench.config import components, metric_words
+from shiftbench.config.compatible_pipelines import part_of
 from shiftbench.config.schema import Component, Config, Space, Stream, Study, StudyMethod, Tuning
 
 TRIALS = "-tuning"
 """Suffix of the names of studies and streams of trials."""
+OTHERS = "of other realisations"
 Point = dict[str, Any]
 """A trial: values of settings by component.key; empty for the method as it is configured."""
 
@@ -84,8 +86,11 @@ def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Poi
         yield f"{method}-{number}", point
 
 
-def sentence(study: Study) -> str:
-    """Return a sentence for captions on how settings were chosen; empty for one untuned method."""
+def sentence(study: Study, streams: Mapping[str, Stream]) -> str:
+    """Return a sentence for captions on how settings were chosen; empty for one untuned method.
+
+    streams: those of the config, by name.
+    """
     if study.tuning is None:
         several = len(study.methods) > 1
         return "Settings as published or configured, not tuned alike" if several else ""
@@ -93,8 +98,38 @@ def sentence(study: Study) -> str:
     return (
         f"Every method is tuned alike: the best of {trials} trials by"
         f" {metric_words.words(study.tuning.metric)} on"
-        f" validation data of other realisations, {seeds} seed{'s' * (seeds > 1)} each"
+        f" validation data {_of_which(study, streams)}, {seeds} seed{'s' * (seeds > 1)} each"
     )
+
+
+def _of_which(study: Study, streams: Mapping[str, Stream]) -> str:
+    """Say which data the trials of a study are judged on; with streams by name if they differ."""
+    assert study.tuning is not None
+    by_words: dict[str, list[str]] = {}
+    for name in study.streams:
+        tried = on_trial(streams[name], study.tuning)
+        by_words.setdefault(_compared(streams[name], tried), []).append(name)
+    if len(by_words) == 1:
+        return next(iter(by_words))
+    return " and ".join(f"{words} ({', '.join(names)})" for words, names in by_words.items())
+
+
+def _compared(judged: Stream, tried: Stream) -> str:
+    """Say how the realisations of a stream's trials differ from those that are judged."""
+    parts = [part_of("streams", (one.family, one.settings), "") for one in (judged, tried)]
+    known = [one for one in parts if one is not None]
+    if judged.family != tried.family or len(known) < 2:
+        return OTHERS
+    if not known[1].words("varies"):  # all its realisations have the same rows
+        return "set apart from the training data"
+    (first, number), (begin, size) = (_numbers(one.settings or {}) for one in known)
+    apart = begin >= first + number or first >= begin + size
+    return OTHERS if apart else "of the same realisations"
+
+
+def _numbers(settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the first realisation of a stream, and how many it has."""
+    return settings.get("first_realisation", 0), settings.get("realisations", 1)
 
 
 def _grid_point(grid: Space, number: int) -> Point:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import components
+from shiftbench.config import components, digest, environment, spec_code
 from shiftbench.core import file_errors
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
@@ -47,6 +47,24 @@ def use(folder: Path) -> list[str]:
         if wrong:
             components.remove(folder.name)
     return wrong
+
+
+def forget() -> None:
+    """Remove the components of all users, their modules, and all that is cached about them."""
+    own = components.users()
+    for package in own:
+        components.remove(package)
+    for name in [name for name in sys.modules if name.partition(".")[0] in own]:
+        del sys.modules[name]
+    clear_caches()
+
+
+def clear_caches() -> None:
+    """Forget all that is cached about components and their code, which may be other code now."""
+    for module in (components, digest, environment, spec_code):
+        for function in vars(module).values():
+            if hasattr(function, "cache_clear"):
+                function.cache_clear()
 
 
 def problems(package: str) -> list[str]:

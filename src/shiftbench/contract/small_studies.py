@@ -5,12 +5,13 @@ Their jobs are those of the workflow, and run as `shiftbench.run` runs them, in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from shiftbench.config import components, config_file, jobs
 from shiftbench.config.config_file import ConfigError
+from shiftbench.config.job import Job
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document
 from shiftbench.core.errors import UserError
@@ -77,20 +78,38 @@ def planned(kind: str, name: str) -> Config | None:
     return None
 
 
-def make(study: Config) -> str:
-    """Run the jobs of a study, and return what its artefact needs but the study lacks.
+def make(study: Config, kind: str, name: str) -> str:
+    """Make a metric or artefact in a study, and return what it needs but the study lacks.
 
-    The text is empty if it lacks nothing. Raises UserError with the job that fails.
+    The text is empty if it lacks nothing. It is first made in this process, where what it changes
+    and writes is seen, and then in the workflow's job, which must give the same. Raises
+    AssertionError for what it must not do, and UserError with the job that fails.
     """
+    from shiftbench.contract import made_again  # takes a second, which other checks need not
+
+    *before, own = jobs.of_config(study, "results", NAME)
     try:
-        cached_jobs.made(jobs.of_config(study, "results", NAME))
-    except (UserError, RuntimeError) as error:
-        for artefact in study.studies[NAME].artefacts:
-            _, is_lacking, what = str(error).partition(f"study {NAME}: {artefact} needs ")
-            if is_lacking:
-                return what.partition(";")[0]
-        raise UserError(str(error)) from error
+        places = _made(before)
+        if kind == "artefacts":
+            files = made_again.drawn(own, places)
+            made_again.check_files(files, own, _made([*before, own]))
+        else:
+            scores = made_again.scored(own, name, places)
+            made_again.check_scores(scores, name, _made([*before, own])[own.outputs[0]])
+    except UserError as error:
+        _, is_lacking, what = str(error).partition(f"study {NAME}: {name} needs ")
+        if is_lacking:
+            return what.partition(";")[0]
+        raise
     return ""
+
+
+def _made(planned: Sequence[Job]) -> dict[str, Path]:
+    """Run jobs and return the path of each output. Raises UserError with the job that fails."""
+    try:
+        return cached_jobs.made(planned)
+    except RuntimeError as error:
+        raise UserError(str(error)) from error
 
 
 def _metrics(kind: str, name: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from shiftbench.contract.blocks import equal, same
 from shiftbench.contract.driven import after, batch_of, changed_for, named, same_predictions
 from shiftbench.contract.problems import PARTS, S, generators, key, moved_generators
 from shiftbench.core import state_checks
-from shiftbench.core.interface import Batch, Broadening, State
+from shiftbench.core.interface import Batch, Broadening, Learner, Problem, State
 
 
 def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
@@ -139,21 +139,30 @@ def _check_equal(one: State, two: State) -> None:
 def test_seeds_do_not_touch_each_other(case):
     """Other data and another number for one seed change no bytes for the seed beside it."""
     learner, problem = case
-    batch, numbers = batch_of(problem, seed=5), key("o")
-    state = learner.drift(learner.init(key("init")), key("d"))
-
-    def found(batch: Batch, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        new, info = learner.observe(state, batch, numbers)
-        return named(new, info, learner.predict(new, batch.inputs, numbers))
-
-    plain = found(batch, numbers)
+    plain = _run(learner, problem)
     for changed, kept in ((0, 1), (1, 0)):
-        others = numbers.copy()
-        others[changed] = key("other")[changed]
-        other = found(changed_for(changed, batch, problem), others)
+        other = _run(learner, problem, changed)
         assert plain.keys() == other.keys()
         touched = [name for name, a in plain.items() if not equal(a[kept], other[name][kept])]
         assert not touched, f"they change the {', the '.join(touched)}"
+
+
+def _run(learner: Learner, problem: Problem, changed: int | None = None) -> dict[str, np.ndarray]:
+    """Return all that a learner gives at the end of two tasks, one seed of which may be changed.
+
+    In the second task the states of the seeds differ, so it shows whether they are mixed.
+    """
+    seeds = [key("init"), key("first"), key("second")]
+    batches = [batch_of(problem, seed=5), batch_of(problem, seed=6)]
+    if changed is not None:
+        for number, own in enumerate(seeds):
+            own[changed] = key("other", number)[changed]
+        batches = [changed_for(changed, batch, problem) for batch in batches]
+    state, info = learner.init(seeds[0]), {}
+    for batch, own in zip(batches, seeds[1:], strict=True):
+        state, info = learner.observe(learner.drift(state, own), batch, own)
+    drifted = learner.drift(state, seeds[-1])
+    return named(state, info, learner.predict(drifted, batches[-1].inputs, seeds[-1]))
 
 
 def test_hypotheses_do_not_touch_each_other(case):

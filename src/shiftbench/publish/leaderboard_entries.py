@@ -8,13 +8,13 @@ states the problem.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, result_paths
+from shiftbench.config import components, result_paths, user_components
 from shiftbench.config.pipeline_parts import by_kind
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.errors import UserError
@@ -104,8 +104,10 @@ def read(
         If the folder is not a complete, unchanged crate.
     """
     crate.refuse_changed(folder, limits)
-    if crate_plan.own_components(folder) and not trust:
-        return _untrusted(folder, limits)
+    if crate_plan.own_components(folder):
+        if not trust:
+            return _untrusted(folder, limits)
+        user_components.forget()  # an earlier crate may have a package of the same name
     planned = crate_plan.read(folder, trust, limits)
     problems = _score_problems(planned)
     found: dict[Place, list[recompute.Candidate[CratedRun]]] = {}
@@ -122,6 +124,25 @@ def read(
             problems[place[0]] or _run_problem(planned, runs, sample, seed),
         )
         for place, runs in sorted(found.items())
+    ]
+
+
+def labels(folders: Sequence[Path]) -> list[str]:
+    """Return a name for each crate: of its folder, with those above it where two are called alike.
+
+    UserError for a crate that is there twice.
+    """
+    parts = [folder.resolve().parts for folder in folders]
+    for folder, own in zip(folders, parts, strict=True):
+        if parts.count(own) > 1:
+            raise UserError(f"{folder} is there twice; give each crate once")
+    return [
+        next(
+            "/".join(own[-n:])
+            for n in range(1, len(own) + 1)
+            if sum(other[-n:] == own[-n:] for other in parts) == 1
+        )
+        for own in parts
     ]
 
 

@@ -113,6 +113,15 @@ def test_names_in_an_array_are_ordered_as_those_of_folders(tmp_path):
     assert store["class"].values.tolist() == ["cat 2", "cat 10"]
 
 
+def test_dark_images_are_read_as_levels_from_0_to_255_if_a_part_or_the_type_says_so(tmp_path):
+    dark, label = LEVELS % 17, np.tile([0, 1], 30)
+    split = {"x_train": LEVELS, "y_train": label, "x_test": dark, "y_test": label}
+    store = build(saved(tmp_path / "split.npz", **split))
+    assert (store["images"].values[60:, ..., 0] == dark).all()
+    of_type = build(saved(tmp_path / "real.npz", images=dark / 255, labels=label))
+    assert of_type["images"].values.max() == 16
+
+
 def test_copies_of_an_image_are_in_one_part_of_the_split(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (60, 2, 2), np.uint8)
     label = np.arange(60) % 2
@@ -129,7 +138,7 @@ def test_copies_of_an_image_are_in_one_part_of_the_split(tmp_path):
 
 def test_two_images_in_many_copies_are_one_for_training_and_one_for_test(tmp_path):
     two = np.tile(np.array([[[0, 1]], [[2, 3]]], np.uint8), (5, 1, 1))
-    images, label = np.concatenate([two, two + 9]), np.repeat([0, 1], 10)
+    images, label = np.concatenate([two, two + 200]), np.repeat([0, 1], 10)
     store = build(saved(tmp_path / "two.npz", images=images, labels=label), test_share=0.5)
     for of_class in (0, 1):
         mine = store["label"].values == of_class
@@ -265,6 +274,7 @@ def test_files_out_of_place_are_refused_at_a_look(tmp_path, name, protocol, mess
         ({"images": LEVELS, "labels": [None] * 60}, {}, "labels holds Python objects"),
         ({"images": LEVELS[0], "labels": [0] * 5}, {}, "images has the shape (5, 4)"),
         ({"images": LEVELS % 2, "labels": [0] * 60}, {}, "images are whole numbers from 0 to 1"),
+        ({"images": LEVELS % 17, "labels": [0] * 60}, {}, "from 0 to 16, which would be dark"),
         ({"images": LEVELS + 1, "labels": [0] * 60}, {}, "number 12 has levels from 1 to 256"),
         ({"images": LEVELS / 100, "labels": [0] * 60}, {}, "number 5 has levels from"),
         ({"images": LEVELS * np.nan, "labels": [0] * 60}, {}, "number 0 has levels from nan"),

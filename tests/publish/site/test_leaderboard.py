@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main
+from shiftbench.core.errors import UserError
 from shiftbench.publish import crate, crate_files, leaderboard_entries, result_files
 from tests import job_calls
 from tests.browsing import Violations
@@ -144,6 +145,33 @@ def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(
     assert not found["mine/sure"][0].isdigit() and "only with --trust" in found["mine/sure"][2]
     assert "my_parts" not in sys.modules
     assert "mine/sure on same: forgetful-ridge: code that came with" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_crates_of_one_name_with_packages_of_one_name_are_told_apart(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Another user's package, method and crate have the same names, and other code."""
+    shutil.copytree(folder / "somebody", tmp_path / "alice/crate")
+    shutil.copytree(EXAMPLE, tmp_path / "bob/config/my_parts")
+    learner = tmp_path / "bob/config/my_parts/learners/forgetful_ridge.py"
+    learner.write_text(learner.read_text().replace("kept = settings.forget", "kept = 0.5"))
+    theirs = made(tmp_path / "bob", "theirs", THEIRS)
+    crate.make(theirs, tmp_path / "bob/config/theirs.yaml", tmp_path / "bob/crate")
+    forget()
+    both = [str(tmp_path / name / "crate") for name in ("alice", "bob")]
+    options = ["--config", str(folder / "config/ours.yaml"), "--to", str(tmp_path / "site")]
+    call = ["site", str(folder / "results/ours"), *options, "--trust", "--with"]
+    assert main.main([*call, *both]) == 0
+    said = capsys.readouterr().out
+    for name in ("alice/crate", "bob/crate"):
+        assert f"{name}: mine/forgetful on same: verified" in said
+    rows = html.read(tmp_path / "site/leaderboard.html").all("tr")
+    cells = [[cell.text for cell in row.children] for row in rows]
+    scores = {one[2]: one[3] for one in cells if one[1] == "mine/forgetful"}
+    assert scores.keys() == {"alice/crate", "bob/crate"} and len({*scores.values()}) == 2
+    with pytest.raises(UserError, match="is there twice; give each crate once"):
+        leaderboard_entries.labels([tmp_path / "bob/crate", tmp_path / "bob/../bob/crate"])
 
 
 @pytest.mark.long

@@ -24,6 +24,8 @@ ARRAYS = (
 )
 """Names of images, labels and, if wanted, tasks: all together, or split in two."""
 PERMIT = "8-bit levels, whole numbers from 0 to 255, or real ones from 0 to 1"
+LARGEST_DARK = 127
+"""Largest level of whole numbers whose scale is in doubt, as that of 0 to 16 and of 0 to 100 is."""
 MOST_BYTES = 4 * 10**9
 """Size of all arrays together, unpacked; a small file can hold far more than memory does."""
 BROKEN = (OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -45,6 +47,8 @@ def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
     with _open(path) as arrays:
         layout = _layout(path, arrays.files, by_task)
         parts = [_part(path, arrays, names[: 2 + by_task]) for names in layout]
+    _refuse_dark(path, layout[0][0], [images for images, *_ in parts])
+    parts = [[_as_bytes(images), *others] for images, *others in parts]
     shapes = [images.shape[1:] for images, *_ in parts]
     if len(set(shapes)) > 1:
         raise UserError(
@@ -109,7 +113,7 @@ def _layout(path: Path, arrays: Sequence[str], by_task: bool) -> tuple[tuple[str
 
 
 def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]:
-    """Return images [n, y, x, channel] uint8, labels [n] and, if named, tasks [n]."""
+    """Return images [n, y, x, channel], labels [n] and, if named, tasks [n]."""
     images, *labels = (_array(path, arrays, name) for name in names)
     shape = images.shape
     if images.ndim == 3:
@@ -119,7 +123,8 @@ def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]
             f"{path}: {names[0]} has the shape {shape}, but must be"
             " [image, y, x] or [image, y, x, channel] with 1 or 3 channels."
         )
-    part = [_as_bytes(f"{path}: {names[0]}", images)]
+    _refuse_other_levels(f"{path}: {names[0]}", images)
+    part = [images]
     for name, array in zip(names[1:], labels, strict=True):
         if array.shape[:1] != (len(images),) or array.size != len(images):
             raise UserError(
@@ -146,24 +151,35 @@ def _array(path: Path, arrays: NpzFile, name: str) -> np.ndarray:
         raise UserError(f"{path}: {name} is damaged ({error}). Write the file again.") from None
 
 
-def _as_bytes(name: str, images: np.ndarray) -> np.ndarray:
-    if images.dtype.kind in "iu" and images.max() == 1:
-        raise UserError(
-            f"{name} are whole numbers from 0 to 1, which would be nearly black on the scale from"
-            " 0 to 255. Write them as bool or float, where 1 is white."
-        )
-    if images.dtype == np.uint8:
-        return images
-    if images.dtype.kind in "bf":
-        low, high, scale = 0, 1, 255
-    elif images.dtype.kind in "iu":
-        low, high, scale = 0, 255, 1
-    else:
+def _refuse_other_levels(name: str, images: np.ndarray) -> None:
+    if images.dtype.kind not in "biuf":
         raise UserError(f"{name} are of type {images.dtype}, but must be {PERMIT}.")
+    low, high = 0, 255 if _is_whole(images) else 1
     wrong = ~((images >= low) & (images <= high)).all(axis=(1, 2, 3))
     for first in np.flatnonzero(wrong)[:1]:
         raise UserError(
             f"{name} are of type {images.dtype}, and number {first} has levels from"
             f" {images[first].min():g} to {images[first].max():g}, but they must be {PERMIT}."
         )
+
+
+def _refuse_dark(path: Path, name: str, parts: Sequence[np.ndarray]) -> None:
+    """Raise UserError for whole numbers that are small: their scale is hardly 0 to 255."""
+    largest = max(int(images.max()) for images in parts)
+    if all(map(_is_whole, parts)) and 0 < largest <= LARGEST_DARK:
+        raise UserError(
+            f"{path}: {name} are whole numbers from 0 to {largest}, which would be dark on the"
+            f" scale from 0 to 255. Write real numbers from 0 to 1: divide by {largest}, or by the"
+            " level that is white if that is larger. Divide by 255 if they are meant to be dark."
+        )
+
+
+def _is_whole(images: np.ndarray) -> bool:
+    return images.dtype.kind in "iu"
+
+
+def _as_bytes(images: np.ndarray) -> np.ndarray:
+    if images.dtype == np.uint8:
+        return images
+    scale = 1 if _is_whole(images) else 255
     return np.rint(images * np.float64(scale)).astype(np.uint8)

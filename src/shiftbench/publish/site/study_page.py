@@ -138,7 +138,7 @@ def facts(study: SiteStudy) -> dict[str, str]:
         "Cut against the paper": planned.cuts,
         "Seeds vary": _varied(study),
         "Origin of the settings": " ".join(planned.origin.split()),
-        "Tuning": tuning.sentence(planned),
+        "Tuning": tuning.sentence(planned, study.plan.config.streams),
         "Cost": _cost(study),
         "Made by": _made_by(study),
         "Since then": _changed(study),
