@@ -72,7 +72,7 @@ class Settings(NaturalGradientSettings):
     beta: Annotated[float, Gt(0), Lt(1)] = 0.01
     """Step size of the factors, as short budgets of vogn need."""
     refresh: Annotated[int, Ge(1)] = 5
-    """Steps between two decompositions of the precision."""
+    """Steps between two decompositions of the precision; more are faster, but may diverge."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (2.0,)
     """Start values of A (x) B, one a task, times I; the last holds for all later tasks."""
 
