@@ -52,7 +52,7 @@ from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.model import Linear, Model, point
 from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in, normals
-from shiftbench.methods.networks.training import Minibatch, epochs
+from shiftbench.methods.networks.training import Minibatch, epochs, where_repetitions
 from shiftbench.methods.posteriors import kronecker_gaussian
 from shiftbench.methods.posteriors.kronecker_gaussian import Precision, Sizes, Spectrum
 
@@ -214,12 +214,6 @@ def _spectrum(
     return kronecker_gaussian.spectrum(_precision(prior, left, right, count, sizes))
 
 
-def _where(due: tf.Tensor, new: Spectrum, old: Spectrum) -> Spectrum:
-    """Return the new spectrum of repetitions that are due [S], and the old of others."""
-    each = due[:, None, None, None]
-    return tf.nest.map_structure(lambda a, b: tf.where(each, a, b), new, old)
-
-
 def _of_touched(last: _Iterate, sizes: Sizes) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the task's factors, with 0 where no row touched a layer's input or output."""
     touched = kronecker_gaussian.matrices(tf.cast(last.touched, tf.float32), sizes)
@@ -256,30 +250,27 @@ def _update(
     count: tf.Tensor,
     drawn: tf.Tensor,
 ) -> _Iterate:
-    """Return the next iterate; repetitions with an empty minibatch do not move."""
+    """Return the next iterate; `epochs` keeps that of repetitions with an empty minibatch."""
     beta, sizes = settings.beta, kronecker_factors.sizes(model)
     _, passed = example_gradients.signals(model, point(drawn), rows)
     gradients = example_gradients.sums(passed, settings.draws) / settings.draws
-    filled = tf.reduce_sum(rows.mask, 1)
-    per_row = 1.0 / tf.maximum(filled, 1.0)[:, None, None]
-    has_rows = (filled > 0)[:, None, None]
+    per_row = 1.0 / tf.maximum(tf.reduce_sum(rows.mask, 1), 1.0)[:, None, None]
     left, right = (
-        tf.where(has_rows, (1 - beta) * old + beta * per_row * new, old)
+        (1 - beta) * old + beta * per_row * new
         for old, new in zip(
             (now.left, now.right),
             kronecker_factors.sums(passed, rows.mask, settings.draws),
             strict=True,
         )
     )
-    steps = now.steps + tf.cast(filled > 0, tf.int32)
-    due = (filled > 0) & (steps % settings.refresh == 0)
-    spectrum = tf.cond(
-        tf.reduce_any(due),
-        lambda: _where(due, _spectrum(prior, left, right, count, sizes), now.spectrum),
-        lambda: now.spectrum,
-    )
+    steps = now.steps + 1
+    due = steps % settings.refresh == 0
+
+    def renewed() -> Spectrum:
+        return where_repetitions(due, _spectrum(prior, left, right, count, sizes), now.spectrum)
+
+    spectrum = tf.cond(tf.reduce_any(due), renewed, lambda: now.spectrum)
     pull = kronecker_gaussian.precision_times(prior.precision, now.mean - prior.mean)
     ascent = count[:, None, None] * per_row * gradients - pull
-    moved = settings.alpha * kronecker_gaussian.covariance_times(spectrum, ascent)
-    mean = tf.where(has_rows, now.mean + moved, now.mean)
+    mean = now.mean + settings.alpha * kronecker_gaussian.covariance_times(spectrum, ascent)
     return _Iterate(mean, left, right, spectrum, now.touched | (gradients != 0), steps)

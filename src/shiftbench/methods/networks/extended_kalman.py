@@ -10,14 +10,13 @@ probabilities, and so no jitter: F^1/2 = diag(p^1/2) - p p^1/2'. All in float64 
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 from shiftbench.methods.decompositions import cholesky, eigh
 from shiftbench.methods.networks import linearised
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.model import Model
-from shiftbench.methods.networks.training import Minibatch
+from shiftbench.methods.networks.training import Minibatch, where_repetitions
 from shiftbench.methods.posteriors import low_rank_gaussian
 
 NUMBERS_AT_ONCE = 2**22
@@ -70,13 +69,8 @@ def update(model: Model, q: LowRank, rows: Minibatch, natural: bool) -> tuple[Lo
         )
     new = new._replace(mean=q.mean + step[..., 0])
     filled = tf.reduce_any(rows.mask > 0, axis=1)
-    new = tf.nest.map_structure(partial(_where, filled), new, q)
+    new = where_repetitions(filled, new, q)
     return new, _log_density(model, outputs, variance, factor, likelihood, rows)
-
-
-def _where(filled: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
-    """Return the new array of repetitions that have rows, filled [S], and the old of others."""
-    return tf.where(tf.reshape(filled, [-1] + [1] * (new.shape.rank - 1)), new, old)
 
 
 def _with_rows(q: LowRank, added: tf.Tensor) -> LowRank:

@@ -130,17 +130,23 @@ def _where_rows(rows: Minibatch, after: Any, before: Any) -> Any:
     of repetitions are those after the step.
     """
     filled = tf.reduce_any(rows.mask > 0, axis=1)
+    return tf.cond(
+        tf.reduce_all(filled), lambda: after, lambda: where_repetitions(filled, after, before)
+    )
+
+
+def where_repetitions(condition: tf.Tensor, one: Any, other: Any) -> Any:
+    """Return the tensors [S, ...] of one nest where a condition [S] holds, else of the other.
+
+    Tensors without an axis of repetitions are those of `one`.
+    """
 
     def chosen(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
         if new.shape.rank == 0:
             return new
-        return tf.where(tf.reshape(filled, [-1] + [1] * (new.shape.rank - 1)), new, old)
+        return tf.where(tf.reshape(condition, [-1] + [1] * (new.shape.rank - 1)), new, old)
 
-    return tf.cond(
-        tf.reduce_all(filled),
-        lambda: after,
-        lambda: tf.nest.map_structure(chosen, after, before),
-    )
+    return tf.nest.map_structure(chosen, one, other)
 
 
 def total(function: Callable[[Minibatch], tf.Tensor], data: Data, size: int = 500) -> tf.Tensor:
