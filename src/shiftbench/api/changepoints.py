@@ -106,7 +106,7 @@ def changepoints(
     Raises
     ------
     ValueError
-        For fewer than three values, a constant series, times that fall or repeat, and a method
+        For fewer than three values, a constant series, times out of order or repeated, and a method
         that does not fit.
 
     Examples

@@ -3,7 +3,8 @@
 Damaged or removed files are made first, in runs of Snakemake that make nothing else. They get
 their old bytes, so that the next run finds the files made from them intact. A single run would
 delete those files and compute them again. For the same reason a lost file has to wait for a later
-run if intact files lie between it and another lost file, as runs do between a stream and a summary.
+run of Snakemake if intact files lie between it and another lost file, as the results of methods do
+between a stream and a summary.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
 KILL_SECONDS = 120.0
 """Seconds after which Slurm has certainly ended a job that it agreed to requeue."""
 LONGER = "; raise `minutes` of the study to let it finish in one go"
-"""What to do if a run has used up its time; its results do not depend on the limit."""
+"""The remedy for a run that used up its time. No result depends on the limit."""
 
 
 def ignore() -> None:

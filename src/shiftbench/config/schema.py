@@ -267,8 +267,9 @@ class Study(Model):
     minutes: Annotated[int, Ge(1), Le(MOST_MINUTES)] = Field(
         60,
         description="Time limit of a job. At 90 % of it a run saves its state and stops. On Slurm "
-        "it goes back into the queue. On one machine it counts as failed, and the same command "
-        "goes on from there; other jobs have no limit there. No result depends on the limit.",
+        "it goes back into the queue. Without a cluster it counts as failed, and the same "
+        "command resumes it. Jobs of other kinds have no limit there. No result depends on the "
+        "limit.",
     )
     memory_mb: Annotated[int, Ge(500), Le(MOST_MEMORY_MB)] = Field(
         2500, description="Memory of a job in megabytes."

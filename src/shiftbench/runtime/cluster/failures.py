@@ -12,7 +12,7 @@ from shiftbench.runtime.cluster import retries
 
 FAILED = "FAILED"
 OVER_LIMIT = "exceeded memory limit"
-"""What Slurm writes to the log of a job that it kills, where it polls memory."""
+"""Slurm's message in the log of a job that it killed for its memory, on clusters that poll it."""
 OF_NO_STUDY = (
     "fetch_raw_file", "build_stream", "choose_words", "count_shard", "merge_shards", "write_ledger",
 )  # fmt: skip

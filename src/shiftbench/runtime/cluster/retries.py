@@ -1,7 +1,8 @@
 """Retries of failed cluster jobs: only of those that another attempt may finish.
 
-Snakemake retries every job until its attempts are used up. So the number of the attempt is raised,
-behind its setter: that would also change the resources that Snakemake is about to take back.
+Snakemake retries every job until its attempts are used up. So this module raises the number of the
+attempt, by `_attempt`: the setter of `attempt` would also change the job's resources, which
+Snakemake is about to release.
 """
 
 from __future__ import annotations
