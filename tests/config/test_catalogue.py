@@ -174,9 +174,10 @@ def test_a_method_as_a_study_has_it():
     assert meaning == components.fields("learners", "map")["strength"][2]
     short = catalogue.study_method(made, "permuted-digits", "si", meanings=False).splitlines()
     assert "  strength: 0.5  " in next(one for one in short if "strength: 0.5" in one)
-    defaults = " ".join(line.strip() for line in short).partition("defaults: ")[2]
-    told = [one.split(":")[0].strip() for one in text.splitlines() if "  default. " in one]
-    assert [one.split(":")[0] for one in defaults.split("; ")] == told
+    settings = [one for one in text.splitlines() if re.match(r"  +\w+: ", one)]
+    given = {one.split(":")[0].strip() for one in settings if "  default. " not in one}
+    assert {one.split(":")[0].strip() for one in short if re.match(r"  \w+: ", one)} == given
+    assert 5 < len(given) < len(settings)
     assert max(map(len, short)) <= 100
     renamed = catalogue.study_method(made, "nile", "robust-strong")
     assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")

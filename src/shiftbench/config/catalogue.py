@@ -131,7 +131,7 @@ def settings(method: YamlValue, meanings: bool = True) -> list[str]:
 def study_method(composition: Composition, study: str, name: str, meanings: bool = True) -> str:
     """Describe a method as a study has it, with the file and line of each setting.
 
-    meanings: say what each setting means, too; else defaults share a line. Raises UserError for an
+    meanings: say what each setting means, too; else leave out defaults. Raises UserError for an
     unknown study or method.
     """
     refuse_unknown("study", study, composition.data["studies"])
@@ -147,7 +147,7 @@ def study_method(composition: Composition, study: str, name: str, meanings: bool
         for key in settings:
             document, line_of = composition.origin((*place, key))
             origins[key] = f"{document.path.name}, line {document.line(line_of)}"
-        describe = _component if meanings else _component_in_short
+        describe = _component if meanings else _given
         lines += describe(kind, (component, settings), origins)
     return "\n".join(lines)
 
@@ -268,12 +268,17 @@ def _component(kind: str, component: Component, origins: dict[str, str]) -> list
 def _component_in_short(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
     """Return lines on a component: its name, settings with their origins, then the defaults."""
     values = _values(kind, component)
-    given = [f"  {values[key]}  {origin}" for key, origin in origins.items()]
     defaults = "; ".join(text for key, text in values.items() if key not in origins)
     lines = textwrap.wrap(
         f"defaults: {defaults}" * bool(defaults), 96, subsequent_indent="  ", break_on_hyphens=False
     )
-    return [component[0], *given, *(f"  {line}" for line in lines)]
+    return [*_given(kind, component, origins), *(f"  {line}" for line in lines)]
+
+
+def _given(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
+    """Return lines on a component: its name, and settings with their origins."""
+    values = _values(kind, component)
+    return [component[0], *(f"  {values[key]}  {origin}" for key, origin in origins.items())]
 
 
 def _values(kind: str, component: Component) -> dict[str, str]:

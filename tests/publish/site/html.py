@@ -22,6 +22,11 @@ class Element:
     def text(self) -> str:
         return " ".join("".join(self.pieces).split())
 
+    @property
+    def words(self) -> list[str]:
+        """The words that a reader sees; those of neighbouring cells stay apart."""
+        return " ".join(self.pieces).split()
+
     def all(self, tag: str, **attributes: str) -> list[Element]:
         """Return the descendants with this tag and these attributes, in order."""
         wanted = {name.replace("_", "-").strip("-"): value for name, value in attributes.items()}

@@ -82,8 +82,8 @@ def test_a_method_of_the_config_is_in_lists_and_linked(site: Path) -> None:
     assert "Mine" in html.read(site / "matrix/mine.html").one("main").text
 
 
-def test_the_details_of_a_study_have_its_summary_and_its_works(site: Path) -> None:
-    page = html.read(site / f"studies/mine/{STUDY}_details.html")
+def test_the_settings_of_a_study_have_its_summary_and_its_works(site: Path) -> None:
+    page = html.read(site / f"studies/mine/{STUDY}_settings.html")
     (text,) = [one.text for one in page.all("pre") if one.text.startswith("mine: Mine")]
     assert text.startswith(f"mine: Mine An idea of mine. unpublished in the study {STUDY}")
 

@@ -28,7 +28,7 @@ def test_an_interval_stands_beside_what_decides() -> None:
     table = pd.DataFrame(
         [row | {"verdict": "reproduced", "claim": i} for i, row in enumerate(rows)]
     )
-    (place,) = paper_page.tables(table)
+    (place,) = paper_page.places(paper_page.claimed(table))
     assert [(one.ours, one.interval) for (one,) in place.lines] == [
         ("A: 0.9; B: 0.8", "difference 0.1 [0.05, 0.15]"),
         ("MFVI: 3.278 [2.86, 3.76]; Radial: 3.095", ""),
@@ -62,7 +62,7 @@ def test_a_check_that_is_not_run_keeps_its_reason() -> None:
     empty = dict.fromkeys(("scores", "low", "high", "stream", "study", "share", "seeds"), "")
     rows = pd.DataFrame([ROW | empty | reason])
     assert paper_page.summary(rows).waiting == {}
-    ((line,),) = paper_page.tables(rows)[0].lines
+    ((line,),) = paper_page.places(paper_page.claimed(rows))[0].lines
     assert (line.ours, line.why) == ("", "the records are not fetched")
 
 
@@ -70,16 +70,19 @@ def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
     known = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
     own = known[known["paper"] == "Altamirano et al. (2023)"]
     shown = [
-        line.ours for table in paper_page.tables(own) for lines in table.lines for line in lines
+        line.ours
+        for table in paper_page.places(paper_page.claimed(own))
+        for lines in table.lines
+        for line in lines
     ]
     assert any(text.startswith("DSM-BOCPD: 0.9952") for text in shown), (
         "a paper that prints .907 has no percent"
     )
     own = known[known["paper"] == "Li et al. (2021)"]
-    names = [table.name for table in paper_page.tables(own)]
+    names = [table.name for table in paper_page.places(paper_page.claimed(own))]
     assert names == ["Table 1", "Figure 2", "Figure 4", "Figure 5", "In the text"]
     own = known[known["paper"].str.startswith("Ch\u00e9rief")]
-    lines = [lines for table in paper_page.tables(own) for lines in table.lines]
+    lines = [lines for table in paper_page.places(paper_page.claimed(own)) for lines in table.lines]
     (bound,) = [one for one in lines if one[0].where.startswith("Theorem 1 (slides)")]
     rows = own[own["claim"] == "sva-regret-below-its-bound"]
     assert [one.ours for one in bound] == [f"holds on {len(rows)} of {len(rows)} streams"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shiftbench.publish.site import paging
 from shiftbench.publish.site.collect import SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standing, Standings
 
@@ -72,6 +73,13 @@ def groups(
         ]
         all_groups += sorted(of_plan, key=lambda group: -len(group.studies) * len(group.rows))
     return all_groups
+
+
+def words(group: StudyGroup) -> int:
+    """Return the number of words that a group takes in a table, with the states of its cells."""
+    of_cells = [f"{cell.standing.state} {cell.standing.shown}"
+                for row in group.rows.values() for cell in row.values()]  # fmt: skip
+    return paging.words([*group.rows, *(study.name for study in group.studies), *of_cells])
 
 
 def _connected(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
-from shiftbench.config import bibliography, metric_words
+from shiftbench.config import bibliography
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
-from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.site import (
     advice,
     attachments,
@@ -26,27 +21,26 @@ from shiftbench.publish.site import (
     gallery,
     matrix,
     method_page,
-    method_styles,
-    numbers,
+    paging,
     paper_page,
     picture,
     search,
     situations,
     standings,
     study_list,
-    study_page,
+    study_pages,
     verdict_counts,
 )
 from shiftbench.publish.site.attachments import SiteFigure
-from shiftbench.publish.site.collect import SiteResults, SiteStudy
+from shiftbench.publish.site.collect import SiteResults
 from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
 from shiftbench.publish.site.verdict_counts import PaperCounts
+from shiftbench.publish.site.writer import TEMPLATES, Writer
 
 if TYPE_CHECKING:
     from shiftbench.publish.leaderboard_entries import Entry
 
-TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("site.css", "site.js")
 MARK = "assets/site.css"
 """A folder with this file is a site, which a new one may replace."""
@@ -54,27 +48,6 @@ PICTURED = "Unannounced shifts"
 """The question whose scores the start page draws."""
 ILLUSTRATED = 5
 """Largest number of studies of which the start page of a user's results shows a figure."""
-STATE_SIGNS = {
-    standings.BEST: "★",
-    standings.TIED: "≈",
-    standings.UNCLEAR: "?",
-    standings.UNKNOWN: "†",
-}
-"""Signs behind scores and ranks."""
-VERDICT_MARKS = {
-    verdicts.REPRODUCED: "●",
-    verdicts.CONTRADICTED: "✖",
-    verdicts.UNRESOLVED: "◆",
-    verdicts.MIXED: "◐",
-    verdicts.TOO_LITTLE: "■",
-    verdicts.UNKNOWN: "▦",
-    verdicts.NOT_RUN: "□",
-    verdicts.CHECKED[verdicts.REPRODUCED]: "✓",
-    verdicts.CHECKED[verdicts.CONTRADICTED]: "✗",
-    verdicts.CHECKED[verdicts.UNRESOLVED]: "◇",
-    verdicts.CHECKED[verdicts.NOT_RUN]: "□",
-}
-"""Signs before the names of verdicts."""
 
 
 def write(
@@ -125,7 +98,7 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
         "has_leaderboard": bool(others),
         "documentation": documentation,
     }
-    write = _Writer(site, common)
+    write = Writer(site, common)
     for template in ("papers", "methods", "datasets"):
         write(f"{template}.html", f"{template}.html")
     if decided:
@@ -153,22 +126,6 @@ def _fill(site: Path, results: SiteResults, others: Sequence[Entry], documentati
     search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
 
 
-class _Writer:
-    """Writes pages of a site from templates with common values."""
-
-    def __init__(self, site: Path, common: Mapping[str, Any]) -> None:
-        self.site, self.common, self.environment = site, common, _environment()
-
-    def __call__(self, template: str, place: str, **values: Any) -> None:
-        """Write a page to its place in the site."""
-        path = self.site / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        root = "../" * place.count("/")
-        page = self.environment.get_template(template)
-        text = page.render(**self.common, root=root, here=place, **values)
-        path.write_text(text, encoding="utf-8")
-
-
 def _start(
     results: SiteResults, ranked: Mapping[str, Standings], decided: Sequence[Decided]
 ) -> dict[str, Any]:
@@ -183,7 +140,7 @@ def _start(
 
 
 def _write_configs(
-    write: _Writer,
+    write: Writer,
     results: SiteResults,
     ranked: Mapping[str, Standings],
     cells: dict[str, dict[str, matrix.MatrixCell]],
@@ -196,29 +153,24 @@ def _write_configs(
     groups = matrix.groups(results, cells)
     for plan in results.plans:
         own = [group for group in groups if group.config == plan.name]
-        write("matrix.html", f"matrix/{plan.name}.html", plan=plan, groups=own)
+        for page in paging.cut(f"matrix/{plan.name}", own, matrix.words):
+            write("matrix.html", page.address, plan=plan, page=page)
         last = plan is results.plans[-1]
-        write(
-            "studies.html",
-            f"studies/{plan.name}.html",
-            plan=plan,
-            listed=study_list.of(plan, results, ranked),
-            figures=[
-                attachments.figure(path, write.site, "figures", ranks, attachments.has_svg(results))
-                for path in (results.figures if last else ())
-            ],
-        )
+        figures = [
+            attachments.figure(path, write.site, "figures", ranks, attachments.has_svg(results))
+            for path in (results.figures if last else ())
+        ]
+        listed = study_list.of(plan, results, ranked)
+        for page in paging.cut(f"studies/{plan.name}", listed, study_list.words):
+            write("studies.html", page.address, plan=plan, page=page, figures=figures)
     shown = {}
     for study in results.studies:
-        content = _study(study, ranked[study.place], results, write.site)
-        write("study.html", f"studies/{study.place}.html", **content)
-        write("study-details.html", f"studies/{study.place}_details.html", **content)
-        shown[study.place] = content["figures"]
+        shown[study.place] = study_pages.write(write, study, ranked[study.place], results)
     return shown
 
 
 def _write_papers(
-    write: _Writer, results: SiteResults, decided: Sequence[Decided], counts: Sequence[PaperCounts]
+    write: Writer, results: SiteResults, decided: Sequence[Decided], counts: Sequence[PaperCounts]
 ) -> None:
     """Write two pages for each paper with claims, and the ledger to download."""
     data = write.site / "data"
@@ -227,7 +179,7 @@ def _write_papers(
     known = advice.Findings(results)
     for one in counts:
         rows = paper_page.rows_of(results, one.work.short)
-        claimed = set((rows["config"] + "/" + rows["study"])[rows["study"] != ""])
+        judged_in = set((rows["config"] + "/" + rows["study"])[rows["study"] != ""])
         write(
             "paper.html",
             f"papers/{one.key}.html",
@@ -235,69 +187,16 @@ def _write_papers(
             summary=paper_page.summary(rows),
             named=paper_page.NAMED,
             advice=advice.of(one.key, decided, results),
-            found=known.about(claimed),
+            found=known.about(judged_in),
             appearing=known.giving_results(one.key),
             errors=paper_page.errors(one.key, results.library),
         )
-        tables = paper_page.tables(rows)
-        write("paper-lines.html", f"papers/{one.key}-lines.html", counts=one, tables=tables)
-
-
-def _study(study: SiteStudy, ranked: Standings, results: SiteResults, site: Path) -> dict[str, Any]:
-    judged = results.ledger
-    judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
-    rows = study_page.rows(study, ranked, results)
-    with_svg = attachments.has_svg(results)
-    copied = attachments.figures(study, ranked, site, with_svg)
-    figures, of_figures = attachments.shared_sentences(copied, study.planned.cuts)
-    return {
-        "study": study,
-        "standings": ranked,
-        "rows": rows,
-        "by_method": study_page.by_method(rows, ranked),
-        "claims": judged.to_dict("records"),
-        "verdicts": dict(Counter(judged["verdict"])),
-        "most_claims": study_page.MOST_CLAIMS,
-        "metrics": study_page.metrics(study, ranked),
-        "papers": study_page.papers(rows),
-        "facts": study_page.facts(study),
-        "command": study_page.command(study),
-        "settings": study_page.settings(study),
-        "streams": study_page.streams(study),
-        "tables": list(study_page.tables(study)),
-        "figures": figures,
-        "of_figures": of_figures,
-        "downloads": attachments.downloads(study, site),
-        "chart": charts.chart(
-            study,
-            ranked.metric or study.metrics[0],
-            method_styles.of_study(study.planned, study.methods),
-        ),
-    }
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["json"] = _json
-    environment.filters["words"] = metric_words.words
-    environment.filters["works"] = bibliography.in_words
-    environment.globals["verdict_marks"] = VERDICT_MARKS
-    environment.globals["state_signs"] = STATE_SIGNS
-    environment.globals["glosses"] = numbers.GLOSSES
-    environment.globals["distinct"] = lambda values: list(dict.fromkeys(filter(None, values)))
-    return environment
-
-
-def _json(value: Any) -> str:
-    """Return JSON for a script element, which no text inside can end."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c")
+        claimed = paper_page.claimed(rows)
+        pages = list(paging.cut(f"papers/{one.key}-lines", claimed, paper_page.words))
+        places = paper_page.addresses(pages)
+        for page in pages:
+            tables = paper_page.places(page.rows)
+            write("paper-lines.html", page.address, counts=one, tables=tables, places=places)
 
 
 def _by_label(results: SiteResults) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,9 @@ from shiftbench.config.claim_schema import Finding
 from shiftbench.config.library import Library
 from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring import units, verdicts
+from shiftbench.publish.site import paging
 from shiftbench.publish.site.collect import SiteResults
+from shiftbench.publish.site.paging import TablePage
 from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
 
 PLACE = re.compile(r"(Table|Figure|Fig\.|Theorem)\s*(\d+)")
@@ -59,6 +61,11 @@ class ClaimsOfPlace(NamedTuple):
     name: str
     lines: list[list[Line]]
 
+    @property
+    def anchor(self) -> str:
+        """The id of its heading."""
+        return self.name.lower().replace(" ", "-")
+
 
 class Summary(NamedTuple):
     """Claims by how far they hold, each with the line that was trained most.
@@ -72,16 +79,41 @@ class Summary(NamedTuple):
     waiting: dict[str, int]
 
 
-def tables(rows: pd.DataFrame) -> list[ClaimsOfPlace]:
-    """Return the claims of a paper by its tables, in the order of its claim file."""
+def claimed(rows: pd.DataFrame) -> list[list[Line]]:
+    """Return the lines of each claim of a paper, in the order of its tables."""
     percent = _in_percent(rows)
-    by_place: dict[str, list[list[Line]]] = {}
+    found = []
     for records in _by_claim(rows).values():
         lines = [_line(row, percent) for row in records]
         if lines[0].verdict in CHECKS and lines[0].link:
             lines = [_checked(lines)]
+        found.append(lines)
+    return sorted(found, key=lambda lines: _order(_place(lines[0].where)))
+
+
+def places(claimed: Sequence[list[Line]]) -> list[ClaimsOfPlace]:
+    """Return claims by table, figure or theorem, in the order of the paper."""
+    by_place: dict[str, list[list[Line]]] = {}
+    for lines in claimed:
         by_place.setdefault(_place(lines[0].where), []).append(lines)
-    return [ClaimsOfPlace(place, by_place[place]) for place in sorted(by_place, key=_order)]
+    return [ClaimsOfPlace(place, of_place) for place, of_place in by_place.items()]
+
+
+def addresses(pages: Iterable[TablePage]) -> dict[str, str]:
+    """Return where the claims of each table, figure or theorem begin."""
+    found: dict[str, str] = {}
+    for page in pages:
+        for place in places(page.rows):
+            found.setdefault(place.name, f"{page.address}#{place.anchor}")
+    return found
+
+
+def words(lines: Sequence[Line]) -> int:
+    """Return the number of words that a claim takes in a table."""
+    own = [lines[0].says, lines[0].where, lines[0].printed]
+    cells = [(one.ours or one.why, one.interval, one.stream, one.share, one.seeds, one.verdict)
+             for one in lines]  # fmt: skip
+    return paging.words([*own, *(text for row in cells for text in row)])
 
 
 def summary(rows: pd.DataFrame) -> Summary:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from shiftbench.config import metric_words
+from shiftbench.publish.site import paging
 from shiftbench.publish.site.collect import SiteConfig, SiteResults, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
@@ -30,6 +32,12 @@ def of(
     own = [study for study in results.studies if study.plan is plan]
     own.sort(key=lambda study: study.planned.tuning is None)
     return [_of(study, ranked[study.place]) for study in own]
+
+
+def words(one: ListedStudy) -> int:
+    """Return the number of words that a study takes in the list."""
+    metric = metric_words.words(one.metric) if one.metric else ""
+    return paging.words([one.title, one.study.name, one.best, metric, "methods", "seeds", "tuned"])
 
 
 def short_title(title: str, tuned: bool) -> str:

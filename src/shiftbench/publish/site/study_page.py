@@ -23,8 +23,8 @@ from shiftbench.publish.site.standings import Standings
 SHOWN_ELSEWHERE = ("claims", "score-table")
 """Tables whose numbers the page shows in another form."""
 
-MOST_SCORES, MOST_CLAIMS = 120, 5
-"""Largest numbers of entries on the page of a study; the page of details has the rest."""
+MOST_SCORES, MOST_CLAIMS = 120, 4
+"""Largest numbers of entries on the page of a study; more have pages of their own."""
 
 
 class ScoreCell(NamedTuple):
@@ -161,22 +161,38 @@ def settings(study: SiteStudy) -> dict[str, str]:
     }
 
 
-def streams(study: SiteStudy) -> list[dict[str, Any]]:
-    """Describe each planned stream: its family, data set and settings."""
-    described = []
+def families(study: SiteStudy) -> list[dict[str, Any]]:
+    """Describe the planned streams by family: the settings that they share, and each one's own."""
+    by_family: dict[str, dict[str, dict[str, Any]]] = {}
     for name in study.planned.streams:
         stream = study.plan.config.streams[name]
         given = {key: value for key, value in stream.settings.items() if value not in (None, "")}
-        described.append(
-            {
-                "name": name,
-                "family": stream.family,
-                "about": components.summary("streams", stream.family),
-                "dataset": stream.settings.get("dataset"),
-                "settings": json.dumps(given, ensure_ascii=False)[1:-1].replace('"', ""),
-            }
-        )
-    return described
+        by_family.setdefault(stream.family, {})[name] = given
+    return [_family(name, streams) for name, streams in by_family.items()]
+
+
+def _family(name: str, streams: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    first, *others = streams.values()
+    shared = {
+        key: value
+        for key, value in first.items()
+        if all(one.get(key) == value and key in one for one in others)
+    }
+    own = {
+        stream: _as_text({key: value for key, value in settings.items() if key not in shared})
+        for stream, settings in streams.items()
+    }
+    return {
+        "name": name,
+        "about": components.summary("streams", name),
+        "datasets": {one["dataset"] for one in streams.values() if "dataset" in one},
+        "shared": _as_text(shared),
+        "own": own,
+    }
+
+
+def _as_text(settings: dict[str, Any]) -> str:
+    return json.dumps(settings, ensure_ascii=False)[1:-1].replace('"', "")
 
 
 def tables(study: SiteStudy) -> Iterator[PublishedTable]:
