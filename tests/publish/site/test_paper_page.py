@@ -86,3 +86,11 @@ def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
     (bound,) = [one for one in lines if one[0].where.startswith("Theorem 1 (slides)")]
     rows = own[own["claim"] == "sva-regret-below-its-bound"]
     assert [one.ours for one in bound] == [f"holds on {len(rows)} of {len(rows)} streams"]
+
+
+def test_a_score_that_a_metric_names_is_in_words() -> None:
+    scores = "accuracy_first_hypothesis 0.838; VGS 0.846"
+    more = {"metric": "accuracy", "printed": "70", "verdict": "reproduced", "claim": 1}
+    rows = pd.DataFrame([ROW | {"scores": scores} | more])
+    ((line,),) = paper_page.claimed(rows)
+    assert line.ours.startswith("accuracy first hypothesis: 83.8 %; VGS: 84.6 %")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from shiftbench.config import claims
+from shiftbench.config import claims, components, metric_words
 from shiftbench.config.claim_schema import Finding
 from shiftbench.config.library import Library
 from shiftbench.evaluation.overview import ledger
@@ -230,6 +230,8 @@ def _in_units(part: str, of_fraction: bool) -> str:
         value = float(number)
     except ValueError:
         return part
+    if label in components.names("metrics"):
+        label = metric_words.words(label)
     if of_fraction:
         return f"{label}: {100 * value:.1f} %"
     return f"{label}: {np.format_float_positional(value) if 'e' in number else number}"
