@@ -156,13 +156,16 @@ def test_one_seed_decides_where_nothing_is_random(exact, score, expected) -> Non
     assert verdict({"at_least": {"a": 1.9}}, exact=exact, a=[score]) == expected
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_seeds_that_are_all_equal_do_not_decide(exact) -> None:
-    """A study with several seeds has something random, also if the paper has not."""
-    assert verdict({"at_least": {"a": 1.9}}, exact=exact, a=[2.0, 2.0, 2.0]) == UNRESOLVED
+@pytest.mark.parametrize(
+    ("exact", "score", "expected"),
+    [(False, 2.0, UNRESOLVED), (True, 2.0, REPRODUCED), (True, 1.0, CONTRADICTED)],
+)
+def test_equal_seeds_decide_only_where_nothing_is_random(exact, score, expected) -> None:
+    """A study may have a random method beside the one that the claim is about."""
+    assert verdict({"at_least": {"a": 1.9}}, exact=exact, a=[score] * 3) == expected
 
 
-def test_exact_is_of_one_seed_only() -> None:
+def test_seeds_that_differ_are_not_exact() -> None:
     assert verdict({"at_least": {"a": 1.9}}, exact=True, a=WIDE) == UNRESOLVED
 
 

@@ -6,7 +6,8 @@ the same seeds, lies in a range. Its 95 % interval over seeds decides (`statisti
     reproduced          the whole interval is in the range
     contradicted        the whole interval is outside
     unresolved          it is on both sides, or there is none: one seed of random data or of a
-                        random method, or seeds that all have the same score
+                        random method, or seeds that all have the same score, although something
+                        is random
     not at this budget  we train on less than `paper_training.LEAST` of what the paper trains on
     budget unknown      the gate does not know what the paper trains on there
 
@@ -127,7 +128,7 @@ def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.nda
 
 
 def _condition(claim: Claim, words: str, ours: Interval, wanted: Range) -> Condition:
-    if ours.n == 1 and claim.exact:
+    if claim.exact and (ours.n == 1 or ours.sd == 0):
         ours = ours._replace(low=ours.mean, high=ours.mean)
     verdict = UNRESOLVED  # NaN is neither in a range nor outside
     if wanted.holds(ours.low, ours.high):
