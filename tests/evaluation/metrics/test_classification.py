@@ -81,6 +81,12 @@ def test_calibration_error_by_hand():
     assert scored == pytest.approx([3 / 4 * abs(1 / 3 - 0.6) + 0])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_network_that_diverged_has_no_calibration_error():
+    lost = mixture([[1.0]], [[[[np.nan, np.nan]] * 3]])
+    assert np.isnan(ece.score(lost, batch([[0, 1, 1]]))).all()
+
+
 def test_a_calibrated_predictor_has_almost_no_calibration_error():
     random = np.random.default_rng(0)
     probabilities = random.dirichlet(np.ones(3), (1, 1, 100_000))
