@@ -169,7 +169,8 @@ def _draw_run_lengths(
     )
     most_probable = segmentation.run_length_argmax(run)
     assert most_probable is not None
-    panel.plot(times, most_probable[0], color=figure_style.PALETTE[3], lw=0.7)
+    known = np.where(most_probable[0] < 0, np.nan, most_probable[0])
+    panel.plot(times, known, color=figure_style.PALETTE[3], lw=0.7)
     (changes,) = segmentation.changepoints(run) or []
     for task in changes:
         panel.plot(times[task], 1.0, "v", color=figure_style.PALETTE[2], ms=4, clip_on=False,
