@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of the inputs as a square image."""
-        # Three channels if a third of the inputs is a square number. Then the number of inputs is #
+        # Three channels if a third of the inputs is a square number. Then the number of inputs is
         # not a square itself, because the square root of 3 is irrational.
         channels = 3 if 3 * math.isqrt(self.inputs // 3) ** 2 == self.inputs else 1
         side = math.isqrt(self.inputs // channels)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.data.series import series_file
 from shiftbench.data.tables import table_file
@@ -65,6 +66,19 @@ def test_a_change_has_its_date_its_size_in_the_datas_unit_and_its_probability(tm
     )
     assert "| 2024-01-11 | 0.90" in (tmp_path / "dates.md").read_text()
     assert (tmp_path / "dates.csv").read_text().startswith("stream,method,time,probability,column")
+
+
+def test_a_change_found_on_other_values_is_no_row(tmp_path):
+    """Seed 0 failed, and seed 1 saw another realisation than the table's values are of."""
+    store = level(tmp_path).isel(realisation=[0, 0])
+    seeds = [run(store), run(store).assign_coords(seed=[1]).assign(realisation=("seed", [1]))]
+    both = xr.concat(seeds, "seed", data_vars="minimal").assign_attrs(seeds[0].attrs)
+    study = stores.study("own", store, ["absolute_error"], [both], cuts="")
+    assert len(changepoint_dates.tabulate(study)) == 1
+    both["status"][0] = "failed: x"
+    study = stores.study("own", store, ["absolute_error"], [both], cuts="")
+    assert changepoint_dates.tabulate(study).empty
+    assert "No change" not in changepoint_dates.caption(study)
 
 
 def test_without_a_column_of_time_a_change_has_the_number_of_its_value(tmp_path):

@@ -155,6 +155,15 @@ def test_a_learner_that_failed_is_not_drawn_and_one_is_needed(study):
         changepoints.draw(replace(study, scores=failed))
 
 
+def test_a_learner_that_failed_on_the_values_drawn_is_left_out(study):
+    """The only seed that succeeded saw another realisation."""
+    place = f"runs/{NAMES[0]}/late"
+    other = study.scores[place].assign(realisation=("seed", [1]))
+    changed = replace(study, scores={"scores": study.cube} | runs_of(study) | {place: other})
+    assert _change_lines.deciding(changed, "changepoints") == ["as-ocp", "none"]
+    assert _change_lines.deciding(changed, "x", every=True) == list(FOUND)
+
+
 @pytest.mark.parametrize(
     ("scaling", "top", "label"),
     [("none", 40, "value (EUR)"), ("z-score", 2**0.5, "value (z-score)")],

@@ -74,8 +74,8 @@ def study():
 def test_sizes_of_one_memory_are_one_line_over_all_its_rows(study):
     found = memory.lines(study, STREAM)
     assert {name: line.sizes for name, line in found.items()} == {
-        "Joint": {0: "joint"},
-        "VCL + coreset": {TASKS * size: name for name, size in SIZES.items()},
+        "Joint": {"joint": 0},
+        "VCL + coreset": {name: TASKS * size for name, size in SIZES.items()},
     }
     figure = memory.draw(study)
     left, right = [axes for axes in figure.get_axes() if axes.get_xlabel()]
@@ -165,6 +165,26 @@ def test_sizes_with_settings_of_their_own_best_trials_are_one_line(study):
     tree, table = summarise.summarise(spec, {STREAM: study.streams[STREAM]}, runs)
     tuned = StudyResults("s", "A study", "", "", by_path(tree), table, study.streams)
     assert list(memory.lines(tuned, STREAM)) == ["joint", "coreset-", "finetune"]
+
+
+def test_two_memories_with_all_rows_that_they_can_hold_are_two_points_at_one_place(study):
+    """A memory cannot keep more rows of a task than half of those that the task has."""
+    rows = study.streams[STREAM].attrs["train_per_task"]
+    larger = {"coreset-20": rows, "coreset-100": 2 * rows}
+    tree = {**study.scores}
+    for name, size in larger.items():
+        run = study.run(STREAM, name)
+        spec = json.loads(run.attrs["spec"])
+        spec["learner"][0][1]["size"] = size
+        tree[f"runs/{STREAM}/{name}"] = run.assign_attrs(spec=json.dumps(spec))
+    capped = dataclasses.replace(study, scores=tree)
+    line = memory.lines(capped, STREAM)["VCL + coreset"]
+    assert line.sizes == {"coreset-0": 0, **dict.fromkeys(larger, TASKS * rows // 2)}
+    left, *_ = memory.draw(capped).get_axes()
+    (drawn,) = [one for one in left.get_lines() if len(one.get_xdata()) == len(SIZES)]
+    assert drawn.get_xdata() == pytest.approx([0, 1, 1])
+    acc = [100 * study.score(STREAM, name, "acc").mean() for name in SIZES]
+    assert drawn.get_ydata() == pytest.approx(acc)
 
 
 def test_lines_inside_a_task_begin_at_the_end_of_the_task_before():

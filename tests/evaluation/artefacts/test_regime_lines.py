@@ -14,7 +14,7 @@ from shiftbench.evaluation.artefacts import (
     regime_map,
     regime_pairs,
 )
-from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring import ranking, statistics
 from tests.evaluation.artefacts import paired, regime_stores
 from tests.evaluation.artefacts.regime_panels import SMALL, texts
 
@@ -31,6 +31,31 @@ def test_lines_have_a_gap_where_runs_failed():
     assert np.isnan(below.containers[0].lines[0].get_ydata()).tolist() == [True, False]
     recall, _ = regime_detection.draw(study).get_axes()
     assert np.isnan(recall.containers[1].lines[0].get_ydata()).tolist() == [True, False]
+
+
+def test_a_failed_method_leaves_the_others_their_intervals():
+    """They are of differences from the mean of the methods with scores, on the seeds of all."""
+    study = regime_stores.results({"rows": [25, 400]}, failed=[("digits-25", "lp")])
+    cube = study.cube.copy(deep=True)
+    cube["score"].loc[{"learner": "vgs", "seed": 3}] = np.nan
+    study = dataclasses.replace(study, scores={**_tree(study), "scores": cube})
+    lines = _regime_lines.paired(study, "accuracy", "").lines
+    there = [name for name in study.methods if name != "lp"]
+    scores = {name: study.score("digits-25", name, "accuracy") for name in there}
+    mean = np.mean(list(scores.values()), axis=0)
+    for name in there:
+        over, found = statistics.interval(scores[name] - mean), lines[name]("digits-25")
+        assert over.n == 9 and found.mean == pytest.approx(100 * np.nanmean(scores[name]))
+        assert found.high - found.low == pytest.approx(100 * (over.high - over.low))
+    assert np.isnan(lines["lp"]("digits-25")[:4]).all()
+
+
+def test_a_method_without_another_has_the_interval_of_its_scores():
+    failed = [("digits-25", name) for name in regime_stores.STYLES if name != "vcl"]
+    study = regime_stores.results({"rows": [25, 400]}, failed=failed)
+    found = _regime_lines.paired(study, "accuracy", "").lines["vcl"]("digits-25")
+    own = statistics.interval(study.score("digits-25", "vcl", "accuracy"), (0.0, 1.0))
+    assert (found.low, found.high) == pytest.approx((100 * own.low, 100 * own.high))
 
 
 def test_lines_of_pairs_are_the_differences(study):

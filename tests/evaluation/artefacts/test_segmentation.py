@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import series
@@ -100,7 +101,7 @@ def test_the_title_counts_the_changes(study, nile):
 def test_of_many_numbers_of_changes_the_title_has_the_ends(study, monkeypatch):
     numbers = {"standard": 4, "robust": 16, "a": 9, "b": 46, "c": 16}
     changes = {name: [np.arange(number)] for name, number in numbers.items()}
-    monkeypatch.setattr(_change_lines, "found", lambda study, stream, name: changes[name])
+    monkeypatch.setattr(_change_lines, "found", lambda study, stream, name, every: changes[name])
     said = _change_lines.counts(study, "nile", list(numbers))
     assert said == "nile: 5 methods infer from 4 (standard) to 46 (b) changes"
     assert _change_lines.counts(study, "nile", ["robust", "c", "a"]).startswith(
@@ -145,6 +146,15 @@ def sure(stream, *starts, name="sure"):
     infos = {key: values[None, :, None].astype(float) for key, values in infos.items()}
     score = np.zeros((1, 1, len(task)))
     return stores.run_store(score, METRICS[:1], stream, name, [["x", {}]], infos)
+
+
+def seeds(stream, *starts, name):
+    """Return a run with one seed for each of these lists of starts of segments."""
+    runs = [sure(stream, *places, name=name) for places in starts]
+    numbers = np.arange(len(runs))
+    run = xr.concat(runs, "seed", data_vars="minimal").assign_coords(seed=numbers)
+    run["realisation"] = ("seed", numbers % stream.sizes["realisation"])
+    return run.assign_attrs(runs[0].attrs)
 
 
 def marks(panel):
@@ -266,6 +276,19 @@ def test_each_stream_has_its_block(nile):
     ).get_axes()
     assert [vertical(panel, ":") for panel in panels] == [[1899], [], [1904], []]
     assert [marks(panel) for panel in panels] == [[], [1899], [], [1904]]
+
+
+def test_only_seeds_that_saw_the_series_drawn_are_drawn_on_it(nile):
+    """Seed 0 of one method failed; its seed 1 saw another realisation, which has other changes."""
+    two = nile.isel(realisation=[0, 0])
+    runs = [seeds(two, [28], [60], name="whole"), seeds(two, [28], [60], name="lost")]
+    runs[1]["status"][0] = "failed: x"
+    panels = segmentation.draw(stores.study("nile", two, METRICS, runs)).get_axes()
+    assert [marks(panel) for panel in panels] == [[], [1899]]
+    later = seeds(two, [28], [60], [40], name="later")
+    later["status"][0] = "failed: x"
+    panels = segmentation.draw(stores.study("nile", two, METRICS, [later])).get_axes()
+    assert [marks(panel) for panel in panels] == [[], [1911]], "seed 2 saw the first realisation"
 
 
 def test_more_than_nine_methods_have_a_letter_each(nile):

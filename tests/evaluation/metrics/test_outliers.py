@@ -75,6 +75,15 @@ def test_clean_scores_leave_outliers_out():
     assert outliers.on_clean_rows(run, stream, metric="crps") == [np.arange(1, 199).mean()]
 
 
+def test_clean_scores_leave_tasks_without_a_score_out_as_scores_of_tasks_do():
+    run, stream = stores([], [0, 199])
+    run["score"][..., 5] = np.nan
+    expected = np.delete(np.arange(1.0, 199), 4).mean()
+    assert outliers.on_clean_rows(run, stream, metric="crps") == [expected]
+    run["score"][..., 1:199] = np.nan
+    assert np.isnan(outliers.on_clean_rows(run, stream, metric="crps")).tolist() == [True]
+
+
 def test_learners_without_decisions_have_no_alarms():
     run, stream = stores([], [20])
     run = run.drop_vars(["info_shift", "info_parent"])

@@ -137,6 +137,22 @@ def test_run_lengths_of_zero_far_from_true_changes_are_false_discoveries():
     assert np.isnan(metric.score(run.drop_vars("info_run_length"), data)).all()
 
 
+def test_tasks_before_the_first_rows_have_no_run_length_and_are_no_change():
+    """Of six tasks, the first three are without rows; the fifth has a false change."""
+    data = stream().isel(task=slice(6))
+    data["shift"][:] = False
+    length = np.array([0, 0, 0, 0, 0, 1])[None, :, None]
+    weight = np.array([-np.inf, -np.inf, -np.inf, 0, 0, 0])[None, :, None]
+    run = run_of(data, {"run_length": length, "log_weight": weight})
+    assert segmentation.run_length_argmax(run).tolist() == [[-1, -1, -1, 0, 0, 1]]
+    assert run_length_zeros.score(run, data) == [2]
+    fdr = components.load_metric("run_length_fdr")
+    assert fdr.score(run, data) == [1] and fdr.score(run.isel(seed=[]), data).shape == (0,)
+    length[0, 4] = 1
+    run = run_of(data, {"run_length": length, "log_weight": weight})
+    assert fdr.score(run, data) == [0], "the first run begins without a change"
+
+
 def test_tcpdbench_on_its_own_examples():
     people = annotated([[10, 20], [11, 20], [10], [0, 5]], 45)
     assert segmentation.f1(flags([10, 20], 45), people, 5) == 1

@@ -200,3 +200,22 @@ def test_learners_that_cannot_be_softly_reset_are_refused():
 def test_a_grid_falls_from_one(grid):
     assert list(soft_reset.unsupported(Settings(grid=grid)))
     assert not list(soft_reset.unsupported(Settings()))
+
+
+@pytest.mark.parametrize(
+    ("choice", "setting", "remedy"),
+    [
+        ("gradient", {"hazard": 0.3}, "leave it out, or set choice to ou-posterior or grid"),
+        ("ou-posterior", {"grid": (1.0, 0.0)}, "leave it out, or set choice to grid"),
+        ("grid", {"rate": 0.3}, "leave it out, or set choice to gradient"),
+        ("ou-posterior", {"steps": 2}, "leave it out, or set choice to gradient"),
+        ("grid", {"bound": 1.0}, "leave it out, or set choice to gradient"),
+        ("grid", {"difference": 0.1}, "leave it out, or set choice to gradient"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(choice, setting, remedy):
+    (reason,) = soft_reset.unsupported(Settings(choice=choice, **setting))
+    (name,) = setting
+    assert reason == f"{name} has no effect with choice {choice}; {remedy}"
+    (used,) = [one for one in ("gradient", "grid", "ou-posterior") if remedy.endswith(f" {one}")]
+    assert not list(soft_reset.unsupported(Settings(choice=used, **setting)))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _best, _detectors, _series
+from shiftbench.evaluation.artefacts import _best, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -18,29 +18,30 @@ FAINT = 0.3
 """Opacity of the mark of one annotator; marks of several add up."""
 
 
-def deciding(study: StudyResults, artefact: str) -> list[str]:
-    """Return the methods that decide about changes, with a run on every stream.
+def deciding(study: StudyResults, artefact: str, every: bool = False) -> list[str]:
+    """Return the methods that decide about changes, with changes `found` on every stream.
 
     UserError, for the artefact, if there is none.
     """
     methods = [
         name
         for name in study.methods
-        if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
+        if all(found(study, stream, name, every) for stream in study.streams)
     ]
     if not methods:
-        raise study.lacking(artefact, "a method that finds changes and did not fail")
+        where = "" if every else " on the first realisation"
+        raise study.lacking(artefact, f"a method that finds changes and did not fail{where}")
     return methods
 
 
-def counts(study: StudyResults, stream: str, methods: list[str], seeds: int = 1) -> str:
-    """Return the number of changes that each method infers, mean over the first seeds, in words.
+def counts(study: StudyResults, stream: str, methods: list[str], every: bool = False) -> str:
+    """Return the number of changes `found` by each method, mean over these seeds, in words.
 
     False ones count, too. Of many different numbers, only the smallest and the largest.
     """
     inferred: dict[float, list[str]] = {}
     for name in methods:
-        number = float(np.mean([len(points) for points in found(study, stream, name)[:seeds]]))
+        number = float(np.mean([len(points) for points in found(study, stream, name, every)]))
         inferred.setdefault(number, []).append(name)
     if len(inferred) > MOST_NUMBERS:
         fewest, most = (
@@ -63,14 +64,16 @@ def there_are(number: int, kind: str = "") -> str:
     return f"there {'is' if number == 1 else 'are'} {number}{ones}"
 
 
-def draw(panel: Axes, study: StudyResults, stream: str, methods: list[str], seeds: int = 1) -> None:
-    """Draw a line per method, with a mark at each of its changes of the first seeds."""
+def draw(
+    panel: Axes, study: StudyResults, stream: str, methods: list[str], every: bool = False
+) -> None:
+    """Draw a line per method, with a mark at each of the changes `found`."""
     store = study.streams[stream]
     times = _series.task_times(store)
     for line, name in enumerate(methods):
         colour = figure_style.method_style(study, name)["color"]
         panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
-        of_seeds = found(study, stream, name)[:seeds]
+        of_seeds = found(study, stream, name, every)
         opacity = 1 / max(len(of_seeds), 1) ** 0.5
         for points in of_seeds:
             changes = times[points]
@@ -93,11 +96,19 @@ def draw_known(panel: Axes, store: xr.Dataset) -> None:
             panel.axvline(times[task], color=figure_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
 
 
-def found(study: StudyResults, stream: str, name: str) -> list[np.ndarray]:
-    """Return for each seed the first task of each segment, without the first segment."""
-    changes = segmentation.changepoints(study.run(stream, name))
-    assert changes is not None
-    return changes
+def found(study: StudyResults, stream: str, name: str, every: bool = False) -> list[np.ndarray]:
+    """Return by seed the first task of each segment, without the first segment.
+
+    Of every seed, or of the first one on the first realisation, whose values figures show. Empty
+    if these failed, for a method that does not decide about changes, and for run lengths that
+    count rows where tasks have several.
+    """
+    run = study.run(stream, name)
+    run = run if every else _series.first_seed(run)
+    try:
+        return (segmentation.changepoints(run) or []) if run.sizes["seed"] else []
+    except segmentation.RowsCounted:
+        return []
 
 
 def use_dates(panel: Axes, locator: AutoDateLocator) -> None:

@@ -65,16 +65,23 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
 def paired(study: StudyResults, metric: str, title: str) -> PanelRow:
     """Return the row of a metric with intervals of the difference from the mean of all methods.
 
-    The difference is taken on each seed, so that a hard seed does not widen all intervals.
+    The difference is taken on each seed, so that a hard seed does not widen all intervals. Of the
+    methods with scores on a stream, those seeds count that all of them have; where fewer than two
+    methods or seeds remain, an interval is that of the scores.
     """
     row = of_metric(study, metric, title)
 
     def line(name: str) -> Callable[[str], Interval]:
         def of(stream: str) -> Interval:
-            scores = {each: study.score(stream, each, metric) for each in row.lines}
-            mean = np.mean(list(scores.values()), axis=0)
-            over = statistics.interval(scores[name] - mean).times(units.factor(metric))
             own = row.lines[name](stream)
+            scores = {each: study.score(stream, each, metric) for each in row.lines}
+            there = [of_seeds for of_seeds in scores.values() if not np.isnan(of_seeds).all()]
+            if not own.n or len(there) < 2:
+                return own
+            mean = np.mean(there, axis=0)
+            over = statistics.interval(scores[name] - mean).times(units.factor(metric))
+            if over.n < 2:
+                return own
             low, high = (own.mean + end - over.mean for end in (over.low, over.high))
             return own._replace(low=low, high=high)
 

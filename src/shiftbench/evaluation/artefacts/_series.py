@@ -59,6 +59,14 @@ def values(store: xr.Dataset) -> np.ndarray:
     return store["origin"].values[0] + store["scale"].values[0] * scaled
 
 
+def first_seed(run: xr.Dataset) -> xr.Dataset:
+    """Return the first seed of a run that saw the first realisation; no seed without one.
+
+    Where seeds failed, the first one of a run may have seen another realisation.
+    """
+    return run.isel(seed=np.flatnonzero(run["realisation"].values == 0)[:1])
+
+
 def unit(store: xr.Dataset) -> str:
     """Return the unit of `values`; empty if it is unknown."""
     unit = store["scale" if "scale" in store else "value"].attrs["units"]

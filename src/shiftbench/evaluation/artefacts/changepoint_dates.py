@@ -73,7 +73,7 @@ def caption(study: StudyResults) -> str:
         f"{study.label(method)} on {stream}"
         for stream in study.streams
         for method in study.methods
-        if changes.inferred(study.run(stream, method)) == []
+        if _found(study.run(stream, method)) == []
     ]
     without = f" No change: {', '.join(none)}." if none else ""
     return (
@@ -84,11 +84,16 @@ def caption(study: StudyResults) -> str:
     )
 
 
+def _found(run: xr.Dataset) -> list[Change] | None:
+    """Return the changes on the first realisation, whose values and times the table has."""
+    return changes.inferred(_series.first_seed(run))
+
+
 def _rows(store: xr.Dataset, run: xr.Dataset) -> Iterator[dict[str, Any]]:
     """Yield the rows of a run, without stream and method."""
     sizes = _series_sizes if "value" in store else _table_sizes
     times = _series.task_times(store)
-    for change in changes.inferred(run) or ():
+    for change in _found(run) or ():
         when = {"time": str(times[change.task]), "probability": change.probability}
         for row in sizes(store, change):
             yield when | row

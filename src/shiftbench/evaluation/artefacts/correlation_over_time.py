@@ -30,7 +30,7 @@ TALL, LINE = 2.6, 0.3
 def draw(study: StudyResults) -> Figure:
     """Draw a block per stream. UserError without the metric or a method that finds changes."""
     study.require_metrics("correlation-over-time", METRIC)
-    methods = _change_lines.deciding(study, "correlation-over-time")
+    methods = _change_lines.deciding(study, "correlation-over-time", every=True)
     heights = [TALL, LINE * (len(methods) + 0.5)]
     height = (sum(heights) + 0.6 + figure_style.MESSAGE) * len(study.streams)
     figure = figure_style.figure(height, _foot(study), study.basis())
@@ -41,7 +41,7 @@ def draw(study: StudyResults) -> Figure:
         top, below = panels.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_correlations(top, study, stream)
         figure_style.set_title(top, letter, "")
-        _change_lines.draw(below, study, stream, methods, study.cube.sizes["seed"])
+        _change_lines.draw(below, study, stream, methods, every=True)
     return figure
 
 
@@ -53,8 +53,8 @@ def caption(study: StudyResults) -> str:
 
 def _message(study: StudyResults, stream: str) -> str:
     """Say how many changes each method infers on a stream, and how many there are if known."""
-    methods = _change_lines.deciding(study, "correlation-over-time")
-    said = _change_lines.counts(study, stream, methods, study.cube.sizes["seed"])
+    methods = _change_lines.deciding(study, "correlation-over-time", every=True)
+    said = _change_lines.counts(study, stream, methods, every=True)
     true = int(study.streams[stream]["shift"].values[0].sum())
     return f"{said}; {_change_lines.there_are(true)}" if true else said
 
@@ -81,7 +81,7 @@ def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
     if "correlation" in store:
         true = store["correlation"].values
         panel.step(times, true, where="post", color="black", lw=1.2, label="true", zorder=5)
-    deciding = _change_lines.deciding(study, "correlation-over-time")
+    deciding = _change_lines.deciding(study, "correlation-over-time", every=True)
     ends: dict[str, tuple[Any, float, Any]] = {}
     if "correlation" in store:
         ends["true"] = (times[-1], float(true[-1]), "black")

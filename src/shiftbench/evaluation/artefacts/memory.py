@@ -59,10 +59,10 @@ def message(study: StudyResults, stream: str) -> str:
     if not order:
         return f"{stream}: no method has an accuracy"
     best = order[0]
-    rows = 0 if found[best].is_level else max(found[best].sizes)
+    rows = 0 if found[best].is_level else max(found[best].sizes.values())
     kept = f"with {rows:,} rows of memory" if rows else "without a memory"
     said = _leaders.said(f"{stream}: {kept}, {best}", len(order), means[best])
-    largest = {name: [*line.sizes.values()][-1] for name, line in found.items()}
+    largest = {name: [*line.sizes][-1] for name, line in found.items()}
     scores = {name: study.score(stream, name, "acc") for name in largest.values()}
     others = _best.others(study, scores, [largest[best]])
     return f"{said}{_leaders.reference(study, stream)}{others}"
@@ -111,22 +111,23 @@ def panels(study: StudyResults) -> dict[str, str]:
 class Line(NamedTuple):
     """Methods that differ only in the size of their memory.
 
-    sizes: each method by its rows of memory, in ascending order; is_level: whether it is one
-    method that keeps no rows or all; ranked: whether it is no bound.
+    sizes: the rows of memory of each method, in ascending order, equal where two methods keep all
+    rows that they can; is_level: whether it is one method that keeps no rows or all; ranked:
+    whether it is no bound.
     """
 
-    sizes: dict[int, str]
+    sizes: dict[str, int]
     is_level: bool
     ranked: bool
 
     @property
     def first(self) -> str:
         """Return the method with the smallest memory."""
-        return next(iter(self.sizes.values()))
+        return next(iter(self.sizes))
 
     def means(self, study: StudyResults, stream: str, metric: str) -> list[statistics.Interval]:
         """Return the mean of each method over seeds, in percent, with its interval."""
-        each = [study.score(stream, method, metric) for method in self.sizes.values()]
+        each = [study.score(stream, method, metric) for method in self.sizes]
         return [statistics.interval(one, statistics.bounds(metric)).times(100) for one in each]
 
 
@@ -135,19 +136,19 @@ def lines(study: StudyResults, stream: str) -> dict[str, Line]:
 
     A line of one method has its name; a line of several has what their names begin with.
     """
-    found: dict[str, dict[int, str]] = {}
+    found: dict[str, dict[str, int]] = {}
     # Each size of memory has the settings of its own best trial.
     tried = {key for name in study.methods for key in study.tuned(stream, name) or ()}
     for method in study.methods:
         run = study.run(stream, method)
         rows = kept_rows.of_run(run, study.streams[stream]).rows
         line = str(kept_rows.without_size(run, tried)) if kept_rows.has_memory(run) else method
-        found.setdefault(line, {})[rows] = method
+        found.setdefault(line, {})[method] = rows
     return {
-        _name([study.label(one) for one in sizes.values()]): Line(
-            dict(sorted(sizes.items())),
-            _is_level(study, stream, sizes),
-            not {*sizes.values()} & {*study.bounds},
+        _name([study.label(one) for one in sizes]): Line(
+            dict(sorted(sizes.items(), key=lambda item: item[1])),
+            _is_level(study, stream, [*sizes]),
+            not {*sizes} & {*study.bounds},
         )
         for sizes in found.values()
     }
@@ -158,9 +159,9 @@ def _name(labels: list[str]) -> str:
     return "".join(letters[0] for letters in same).rstrip(" ,(")
 
 
-def _is_level(study: StudyResults, stream: str, sizes: dict[int, str]) -> bool:
+def _is_level(study: StudyResults, stream: str, methods: list[str]) -> bool:
     """Return whether a line is of one method that keeps no rows, or all of them."""
-    (method, *others) = sizes.values()
+    (method, *others) = methods
     kept = kept_rows.of_run(study.run(stream, method), study.streams[stream])
     return not others and not kept.partial
 
@@ -199,7 +200,9 @@ def _draw_panel(
 
     means: of each line, by rows of memory. coloured: the first method of each line in colour.
     """
-    rows = sorted({size for line in found.values() if not line.is_level for size in line.sizes})
+    rows = sorted(
+        {size for line in found.values() if not line.is_level for size in line.sizes.values()}
+    )
     right = len(rows) - 1 + MARGIN
     named: dict[str, tuple[float, float, Any]] = {}
     for name, line in found.items():
@@ -212,7 +215,7 @@ def _draw_panel(
             axes.axhline(band.mean[0], color=style["color"], ls=LEVEL[line.ranked], lw=1.2)
             end = right, band.mean[0]
         else:
-            x = np.array([rows.index(size) for size in line.sizes], float)
+            x = np.array([rows.index(size) for size in line.sizes.values()], float)
             if line.first in coloured:
                 x += SPREAD * highlights.shift(line.first, coloured)
                 bars = {"yerr": figure_style.error_bars(band), "elinewidth": 1}

@@ -95,7 +95,7 @@ def _foot(study: StudyResults) -> str:
 
 def _methods_with_run_lengths(study: StudyResults) -> list[str]:
     """Return the methods with run lengths on every stream, which failed runs lack."""
-    runs = {name: [study.run(stream, name) for stream in study.streams] for name in study.methods}
+    runs = {name: [_run(study, stream, name) for stream in study.streams] for name in study.methods}
     methods = [
         name
         for name, of_streams in runs.items()
@@ -104,6 +104,11 @@ def _methods_with_run_lengths(study: StudyResults) -> list[str]:
     if not methods:
         raise study.lacking("segmentation", "a learner inside run-length that did not fail")
     return methods
+
+
+def _run(study: StudyResults, stream: str, method: str) -> xr.Dataset:
+    """Return the run of the first seed on the first realisation, whose values are drawn."""
+    return _series.first_seed(study.run(stream, method))
 
 
 def _models(study: StudyResults, stream: str, method: str) -> int:
@@ -148,7 +153,7 @@ def _known_changes(store: xr.Dataset) -> np.ndarray:
 def _draw_run_lengths(
     panel: Axes, study: StudyResults, stream: str, method: str, letter: str
 ) -> None:
-    store, run = study.streams[stream], study.run(stream, method).isel(seed=slice(0, 1))
+    store, run = study.streams[stream], _run(study, stream, method)
     times = _series.task_times(store)
     length = run["info_run_length"].values[0].astype(int)
     weight = np.exp(run["info_log_weight"].values[0])
@@ -164,7 +169,8 @@ def _draw_run_lengths(
     )
     most_probable = segmentation.run_length_argmax(run)
     assert most_probable is not None
-    panel.plot(times, most_probable[0], color=figure_style.PALETTE[3], lw=0.7)
+    known = np.where(most_probable[0] < 0, np.nan, most_probable[0])
+    panel.plot(times, known, color=figure_style.PALETTE[3], lw=0.7)
     (changes,) = segmentation.changepoints(run) or []
     for task in changes:
         panel.plot(times[task], 1.0, "v", color=figure_style.PALETTE[2], ms=4, clip_on=False,
@@ -198,7 +204,7 @@ def _edges(times: np.ndarray, right: Any, columns: int) -> np.ndarray:
 
 def _draw_models(panel: Axes, study: StudyResults, stream: str, method: str) -> None:
     """Draw the posterior of the models, stacked."""
-    store, run = study.streams[stream], study.run(stream, method)
+    store, run = study.streams[stream], _run(study, stream, method)
     weight = np.exp(run["info_log_weight"].values[0])
     model = run["info_model"].values[0].astype(int)
     names = store["model"].values

@@ -61,7 +61,7 @@ def n_changepoints(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
 
 def run_length_zeros(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
-    """Return the number of tasks [seed] with run length 0, the first task included.
+    """Return the number of tasks [seed] with run length 0, the first task with rows included.
 
     knoblauch2018robust, 5.1: 145 for standard detection on the well-log. NaN for learners that
     keep no run lengths.
@@ -76,12 +76,13 @@ def run_length_fdr(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the share [seed] of the tasks with run length 0 that match no true changepoint.
 
     knoblauch2018robust, 5.1, declares a changepoint wherever the most probable run length is 0. The
-    first task does not count. NaN for learners that keep no run lengths.
+    first task with rows does not count. NaN for learners that keep no run lengths.
     """
     most_probable = segmentation.run_length_argmax(run)
-    flags = None if most_probable is None else most_probable == 0
-    if flags is not None:
-        flags[:, 0] = False
+    flags = None
+    if most_probable is not None:
+        begun = (most_probable >= 0).cumsum(axis=1)
+        flags = (most_probable == 0) & (begun > 1)
     pairs = segmentation.beside_truth(flags, run, stream)
     if pairs is None:
         return np.full(run.sizes["seed"], np.nan)

@@ -38,13 +38,15 @@ def outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
 
 def on_clean_rows(run: xr.Dataset, stream: xr.Dataset, *, metric: str) -> np.ndarray:
-    """Return the mean of a metric [seed] over the tasks that are not outliers.
+    """Return the mean of a metric [seed] over the tasks with a score that are not outliers.
 
     Rows after an outlier are included, so that its effect on the posterior counts. With a design of
     past values, the outlier is also among their inputs.
     """
     by_task = run["score"].sel(metric=metric).transpose("seed", "task").values
-    return by_task.mean(axis=1, where=~outliers(run, stream))
+    kept = ~np.isnan(by_task) & ~outliers(run, stream)
+    with np.errstate(invalid="ignore"):  # NaN where no task has a score
+        return by_task.sum(axis=1, where=kept) / kept.sum(axis=1)
 
 
 def _share(raised: np.ndarray, outlier: np.ndarray, free: np.ndarray, recent: int) -> float:

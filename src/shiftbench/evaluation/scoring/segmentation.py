@@ -79,7 +79,7 @@ def changepoints(run: xr.Dataset) -> list[np.ndarray] | None:
 def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
     """Return the most probable run length [seed, task] after each task, over all models.
 
-    None for learners that keep no run lengths.
+    -1 before the first task with rows. None for learners that keep no run lengths.
     """
     if "info_run_length" not in run:
         return None
@@ -89,7 +89,7 @@ def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
     for s, task in np.ndindex(*most_probable.shape):
         total = np.bincount(length[s, task], weights=np.exp(log_weight[s, task]))
         most_probable[s, task] = total.argmax()
-    return most_probable
+    return np.where(np.isneginf(log_weight).all(axis=2), -1, most_probable)
 
 
 def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:

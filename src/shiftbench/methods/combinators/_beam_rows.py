@@ -103,7 +103,7 @@ def _closed(rows: CompiledRows, k: int, slots: _Slots) -> State:
 
 @njit(cache=True, error_model="numpy")
 def _run(functions, rule, slots, data, widening, places, drift_first, found, decisions):
-    """Run the loop of `run`, in place; return whether a hypothesis could not be widened."""
+    """Run the loop of `_advance`, in place; return whether a hypothesis could not be widened."""
     predict, step, broaden = functions
     sums, k, step_before = places[2], rule.size, slots.step.max()
     nothing, constants, scratch = data.nothing, data.constants, data.scratch

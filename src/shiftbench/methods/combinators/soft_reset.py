@@ -96,6 +96,15 @@ def unsupported(settings: Settings) -> Iterator[str]:
     falling = grid == sorted(set(grid), reverse=True)
     if len(grid) < 2 or grid[0] != 1 or grid[-1] < 0 or not falling:
         yield "the factors of a grid fall from 1, down to 0 at most; set grid to [1.0, 0.5, 0.0]"
+    of_gradient = dict.fromkeys(("rate", "steps", "bound", "difference"), ("gradient",))
+    used = {"hazard": ("ou-posterior", "grid"), "grid": ("grid",), **of_gradient}
+    for name, choices in used.items():
+        given = tuple(grid) if name == "grid" else getattr(settings, name)
+        if settings.choice not in choices and given != getattr(Settings, name):
+            yield (
+                f"{name} has no effect with choice {settings.choice}; leave it out, or set choice"
+                f" to {' or '.join(choices)}"
+            )
 
 
 def work(settings, problem):

@@ -46,8 +46,8 @@ def moments(state: State) -> tuple[np.ndarray, np.ndarray]:
 def broadened(state: State, broadening: Broadening, prior_variance: float) -> State:
     """Return the sums of the broadened merged Gaussian, given the variance of the first prior.
 
-    A power of it, and a product with the first prior, are what the mean of the Gaussians broadened
-    one by one is.
+    For a power of it, and a power times one of the first prior, these are the sums of the Gaussians
+    broadened one by one; for `diffuse` and `ou` they are not.
     """
     mean, precision = moments(state)
     mean, variance = mean_field_gaussian.broaden(

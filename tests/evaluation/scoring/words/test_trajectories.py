@@ -49,6 +49,13 @@ def test_a_learner_without_decisions_updates_every_word(run):
         np.testing.assert_array_equal(found.at(t), MEAN[0, t, 0])
 
 
+@pytest.mark.filterwarnings("error")
+def test_without_a_later_period_nothing_is_known_of_updates(run):
+    assert np.isnan(trajectories.updates_per_period(run.isel(task=[0]))).tolist() == [True]
+    filtered = run[["info_mean"]].isel(hypothesis=[0], task=[0])
+    assert np.isnan(trajectories.updates_per_period(filtered)).tolist() == [True]
+
+
 def test_a_segment_has_the_vector_of_its_end_along_the_lineage(run):
     found = trajectories.of_seed(run, 0)
     word = [found.vector[found.segment[:, w]] for w in range(3)]

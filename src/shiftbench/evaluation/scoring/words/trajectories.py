@@ -59,8 +59,13 @@ def shifts(run: xr.Dataset) -> np.ndarray | None:
 
 
 def updates_per_period(run: xr.Dataset) -> np.ndarray:
-    """Return the mean number of words updated in a period after the first [seed]."""
+    """Return the mean number of words updated in a period after the first [seed]; NaN without one.
+
+    All words for a learner that makes no decisions about changes.
+    """
     changes = shifts(run)
+    if run.sizes["task"] < 2:
+        return np.full(run.sizes["seed"], np.nan)
     if changes is None:
         return np.full(run.sizes["seed"], float(run.sizes["word"]))
     return changes[:, 1:].sum(axis=(1, 2)) / (changes.shape[1] - 1)
