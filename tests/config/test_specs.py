@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import config_file, specs
+from shiftbench.config import config_file, spec_code, specs
 from tests.config.test_config_file import GOOD
 
 
@@ -70,6 +70,19 @@ def test_variants_differ_and_do_not_touch_each_other(tmp_path, plan) -> None:
 def test_scores_depend_on_all_variants(tmp_path, plan) -> None:
     other = _load(tmp_path, GOOD.replace("      plain: [gaussian-mean]\n", ""))
     assert specs.scores(other, "toy")["digest"] != specs.scores(plan, "toy")["digest"]
+
+
+@pytest.mark.parametrize(
+    ("artefact", "metrics"),
+    [
+        ("detection-table", "alarms"),
+        ("alarm-curves", "alarms"),
+        ("changepoint-table", "changepoints"),
+    ],
+)
+def test_artefacts_depend_on_the_code_of_metrics_that_they_compute(plan, artefact, metrics) -> None:
+    code = specs.artefact(plan, "toy", artefact)["code"]
+    assert f"shiftbench.evaluation.metrics.{metrics}" in spec_code.behind()[code]
 
 
 def test_stream_knows_the_checksums_of_its_raw_files(tmp_path) -> None:

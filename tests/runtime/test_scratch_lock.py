@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,29 @@ def test_without_slurm_an_old_heartbeat_is_dead(
     old = place.stat().st_mtime - scratch_lock.STALE_SECONDS - 1
     os.utime(place, (old, old))
     enter(tmp_path / "digest")
+
+
+def test_an_owner_that_ends_between_two_looks_is_no_error(tmp_path: Path) -> None:
+    assert not scratch_lock._is_alive(tmp_path / "digest.owner", 0.0)
+
+
+def test_a_lock_that_was_taken_over_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a pause of an owner on another host, which counted as dead."""
+    monkeypatch.setattr(scratch_lock, "BEAT_SECONDS", 0.01)
+    with scratch_lock.locked(tmp_path / "digest"):
+        place = left_behind(tmp_path / "new", host="elsewhere")
+        os.utime(place, (1.0, 1.0))
+        place.replace(tmp_path / "digest.owner")
+        time.sleep(0.2)
+        assert (tmp_path / "digest.owner").stat().st_mtime == 1.0
+    assert "elsewhere" in (tmp_path / "digest.owner").read_text()
+
+
+def test_an_owner_touches_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch_lock, "BEAT_SECONDS", 0.01)
+    with scratch_lock.locked(tmp_path / "digest"):
+        os.utime(tmp_path / "digest.owner", (1.0, 1.0))
+        time.sleep(0.2)
+        assert (tmp_path / "digest.owner").stat().st_mtime > 1.0

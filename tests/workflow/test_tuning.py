@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.checkout import ROOT
 from tests.workflow import copies
 
 CONFIG = """\
@@ -71,3 +73,11 @@ def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy)
     (copy / "config/mine.yaml").write_text(changed)
     assert runs(copy, "tuned-study-tuning") == {"tuned-study-tuning: plain-1", *choices}
     assert runs(copy) == set()
+
+
+def test_two_jobs_never_share_a_log() -> None:
+    """Names of streams and methods have hyphens: a-b of c and a of b-c are two jobs."""
+    rules = "".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    logs = re.findall(r'"(<logs>/.*\.log)"', rules)
+    assert len(logs) > 9
+    assert not [log for log in logs if "}-{" in log.replace("{first}-{last}", "{seeds}")]

@@ -7,7 +7,7 @@ rule choose_settings:
     output:
         "<bench>/studies/{study}-tuning/choices/{stream}/{method}.json",
     log:
-        "<logs>/studies/{study}-tuning/{stream}-{method}.log",
+        "<logs>/studies/{study}-tuning/{stream}/{method}.log",
     priority: of_job("choose_settings", "priority")
     resources:
         runtime=resource("choose_settings", "minutes"),

@@ -6,6 +6,10 @@ import re
 
 OPEN = ("CC BY", "CC BY-SA", "CC0", "MIT", "BSD", "Apache", "public domain")
 """Licences that allow anybody to redistribute; non-commercial ones do not count."""
+_NAMES = "|".join(re.escape(name) for name in OPEN)
+_LICENCE = "(?: [Ll]icen[cs]e)?"
+_VERSION = r"(?:,? (?:version )?\d+(?:\.\d+)*(?:-[Cc]lause)?)?"
+_PART = re.compile(rf"(?:{_NAMES}){_LICENCE}{_VERSION}{_LICENCE}|generated(?: by shiftbench)?")
 
 
 def is_open(licence: str) -> bool:
@@ -13,10 +17,8 @@ def is_open(licence: str) -> bool:
 
     As in raw_files.yaml, semicolons separate parts. A missing or unknown licence is not open.
     """
-    names = "|".join(re.escape(name) for name in OPEN)
-    # A longer name, such as "CC BY-NC", is another licence; a version or a reason may follow.
-    pattern = re.compile(rf"\s*(?:(?:{names})(?![\w-])|generated)")
-    return all(pattern.match(part) for part in licence.split(";"))
+    # More words than a version make another licence, as "NC" or "no commercial use".
+    return all(_PART.fullmatch(part.strip()) for part in licence.split(";"))
 
 
 def in_words(licence: str, status: str) -> str:

@@ -16,7 +16,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -54,21 +54,21 @@ def locked(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
         logged = True
         time.sleep(POLL_SECONDS)
     done = threading.Event()
-    threading.Thread(target=_heartbeat, args=(path, done), daemon=True).start()
+    beats = threading.Thread(target=_heartbeat, args=(file, done), daemon=True)
+    beats.start()
     try:
         yield
     finally:
         done.set()
-        path.unlink(missing_ok=True)
-        file.close()
+        beats.join()
+        _release(path, file)
 
 
 def _acquire(path: Path) -> IO[str] | None:
     """Return our own lock file, open and locked; None while a living process has one there."""
-    with path.with_name("turn").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)  # one process at a time checks the lock and takes it
+    with _turn(path) as turn:
         os.utime(turn.fileno())
-        if path.exists() and _is_alive(path, os.fstat(turn.fileno()).st_mtime):
+        if _is_alive(path, os.fstat(turn.fileno()).st_mtime):
             return None
         new = path.with_name(f"{path.name}.{platform.node()}")  # replaces that of a killed process
         file = new.open("w")
@@ -80,9 +80,30 @@ def _acquire(path: Path) -> IO[str] | None:
         return file
 
 
+def _release(path: Path, file: IO[str]) -> None:
+    """Remove our lock, unless we counted as dead and another process has taken it over."""
+    # A lock that stays has no living owner, once our file is closed.
+    with file, suppress(OSError), _turn(path):
+        if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+            path.unlink()
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[IO[str]]:
+    """Let one process at a time check a lock, and take or remove it; give the file of turns."""
+    with path.with_name("turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield turn
+
+
 def _is_alive(path: Path, now: float) -> bool:
-    """Return whether the owner of a lock is alive. now: the time of the file system's clock."""
-    with path.open() as file:
+    """Return whether a lock has a living owner. now: the time of the file system's clock."""
+    try:
+        file = path.open()
+    except FileNotFoundError:
+        return False
+    with file:
+        touched = os.fstat(file.fileno()).st_mtime
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -93,7 +114,7 @@ def _is_alive(path: Path, now: float) -> bool:
     if owner.get("job") and (state := slurm.state(owner["job"])) is not None:
         ours = owner["job"] == os.environ.get(slurm.JOB)  # our job was requeued to another node
         return state in slurm.AT_WORK and not ours
-    return now - path.stat().st_mtime < STALE_SECONDS
+    return now - touched < STALE_SECONDS
 
 
 def _read(file: IO[str]) -> dict:
@@ -113,10 +134,13 @@ def _describe_owner(path: Path) -> str:
     return f"process {owner.get('process', '?')} on {owner.get('host', '?')}{job}"
 
 
-def _heartbeat(path: Path, done: threading.Event) -> None:
-    """Touch the file now and then, so that others see that its owner is alive."""
+def _heartbeat(file: IO[str], done: threading.Event) -> None:
+    """Touch our lock now and then, so that others see that its owner is alive.
+
+    By the open file: another process may have put its own in the place of ours.
+    """
     while not done.wait(BEAT_SECONDS):
         try:
-            os.utime(path)
+            os.utime(file.fileno())
         except OSError:
             return

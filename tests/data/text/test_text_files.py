@@ -85,6 +85,12 @@ def test_the_year_is_in_the_name_of_the_file_or_of_its_folder(name, date, year, 
     assert store["realisation-0"]["document_name"].values.tolist() == [name]
 
 
+def test_a_copy_is_found_behind_another_text_of_its_size(folder):
+    written(folder, {"x_1970.txt": "peace", "y_1970.txt": "wares", "z_1970.txt": "peace"})
+    with pytest.raises(UserError, match=r"x_1970.txt and .*z_1970.txt are the same text"):
+        text_files.look(settings(folder), folder)
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
 def test_texts_of_any_encoding(encoding, tmp_path):
     written(tmp_path, {"1990.txt": "café olé café".encode(encoding)})

@@ -41,6 +41,37 @@ def test_alarms_are_those_of_river(of, values, rows):
     assert watched(of, values).alarms == rows
 
 
+def test_adwin_forgets_its_oldest_values_where_the_last_level_is_full():
+    """All other levels are full too, so that one value more merges two buckets of each."""
+    of, random = adwin.build(), np.random.default_rng(0)
+    held, sizes = 2.0 ** np.arange(adwin.LEVELS), np.full(adwin.LEVELS, float(adwin.BUCKETS))
+    sizes[-1] += 1
+    there = np.arange(adwin.BUCKETS + 1) < sizes[:, None]
+    sums = held[:, None] * random.normal(size=there.shape) * there
+    squares = held[:, None] * random.uniform(size=there.shape) * there * (held[:, None] > 1)
+    width, total, spread = window(sums, squares, sizes)
+    arrays = of.start | {
+        "sums": sums, "squares": squares, "sizes": sizes,
+        "width": width, "total": total, "spread": spread,
+    }  # fmt: skip
+    state = {name: np.array(array)[None, None] for name, array in arrays.items()}
+    state, _ = detector.watch(of, state, np.array([[0.5]]), np.ones((1, 1), bool))
+    assert state["sizes"][0, 0].tolist() == [4] * (adwin.LEVELS - 1) + [6]
+    found = [state[name].item() for name in ("width", "total", "spread")]
+    expected = window(*(state[name][0, 0] for name in ("sums", "squares", "sizes")))
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert found[0] == width + 1 - held[-1]
+
+
+def window(sums: np.ndarray, squares: np.ndarray, sizes: np.ndarray) -> tuple[float, float, float]:
+    """Return width, total and centred squares of the values in buckets."""
+    held = (2.0 ** np.arange(len(sizes)))[:, None]
+    width, total = (held[:, 0] * sizes).sum(), sums.sum()
+    there = np.arange(sums.shape[1]) < sizes[:, None]
+    between = (there * held * (sums / held - total / width) ** 2).sum()
+    return width, total, squares.sum() + between
+
+
 def test_sums_of_page_hinkley_are_those_of_river():
     state = watched(page_hinkley.build(), ERRORS).state
     found = [state[name].item() for name in ("up", "low", "down", "high")]

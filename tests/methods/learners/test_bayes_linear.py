@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import shiftbench as sb
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.methods.combinators import beam, run_length
@@ -63,6 +64,13 @@ def test_features_are_a_design_with_an_intercept_at_the_end(beta_p):
         results.append([*state.values(), info["log_evidence"], *predicted])
     for of_features, of_design in zip(*results, strict=True):
         np.testing.assert_array_equal(of_features, of_design)
+
+
+def test_a_robust_fit_learns_from_more_targets_than_its_working_array_needs():
+    design, level = np.ones((40, 5, 1)), 3 + 0.1 * np.random.default_rng(0).normal(size=(40, 5))
+    m = sb.method([{"bayes-linear": {"beta_p": 0.05}}])
+    m.learn_many(design, level)
+    np.testing.assert_allclose(m.predict_one(design[0]).mean, 3, atol=0.1)
 
 
 @pytest.mark.parametrize(("d", "p"), SHAPES)

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _best, _detectors, _series
+from shiftbench.evaluation.metrics import alarms as online
 from shiftbench.evaluation.scoring import alarms, blind_detectors, statistics
 from shiftbench.evaluation.scoring.alarms import Curve
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -34,6 +35,7 @@ SIZES = {blind_detectors.CLOCK: 11.0, blind_detectors.HALVES: 5.0}
 FULL = 0.9
 """Share of the largest rate of false alarms at which lines are named; all meet at the largest."""
 METRICS = ("false_alarm_rate", "restricted_delay")
+ROWS = {row.name: row for row in online.METRICS}
 
 
 @figure_style.styled
@@ -180,7 +182,7 @@ def _draw_point(
     """Draw the alarms as they are raised, with intervals over seeds in both directions."""
     rate, delay = (
         statistics.interval(
-            _detectors.scored(study, stream, run, metric), statistics.bounds(metric)
+            _detectors.scored(study, stream, run, ROWS[metric]), statistics.bounds(metric)
         )
         for metric in METRICS
     )

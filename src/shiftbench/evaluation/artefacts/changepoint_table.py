@@ -104,8 +104,9 @@ def _ours(study: StudyResults, stream: str, method: str) -> dict[str, float]:
 def _blind(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:
     """Return the scores of the detectors that do not look; they are the same for every seed."""
     runs = _detectors.blind(study, stream)
+    rows = [row for row in changepoints.METRICS if row.name in SCORES]
     scores = {
-        name: {metric: _detectors.scored(study, stream, run, metric) for metric in SCORES}
+        name: {row.name: _detectors.scored(study, stream, run, row) for row in rows}
         for name, run in runs.items()
     }
     return {

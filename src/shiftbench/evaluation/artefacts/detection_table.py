@@ -20,6 +20,7 @@ from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _detectors
+from shiftbench.evaluation.metrics import alarms as online
 from shiftbench.evaluation.scoring import (
     alarms,
     blind_detectors,
@@ -137,10 +138,15 @@ def _metrics(study: StudyResults) -> list[str]:
 def _block(study: StudyResults, stream: str) -> Block:
     """Score all detectors of a stream."""
     runs: dict[str, xr.Dataset] = _detectors.runs(study, stream) | _detectors.blind(study, stream)
+    rows = {row.name: row for row in online.METRICS}
+    metrics = {
+        name: rows[name] if name in ONLINE else components.load_metric(name)
+        for name in _metrics(study)
+    }
     scores, waits = {}, {}
     for name, run in runs.items():
         scores[name] = {
-            metric: _detectors.scored(study, stream, run, metric) for metric in _metrics(study)
+            metric: _detectors.scored(study, stream, run, row) for metric, row in metrics.items()
         }
         if judged := alarms.judged(run, study.streams[stream]):
             waits[name] = judged.wait.ravel(), judged.found.ravel()

@@ -3,9 +3,10 @@
 Source: A. Bifet and R. Gavalda, 2007 (ADWIN2); the updates are those of river 0.26.1, up to the
 alarm. The window is a row of buckets: those of level r hold 2^r values, of which sum and centred
 squares are known. A level has at most BUCKETS of them; of one more, the oldest two become one of
-the next level. At every `clock`-th value the window of W values is cut after each bucket into n0
-older and n1 newer ones, at least LEAST each. With V / W the variance and q = 1 / (n0 - LEAST + 1) +
-1 / (n1 - LEAST + 1), a cut tells with confidence 1 - delta that the mean has changed if
+the next level. Where the last level has no room, the window forgets its oldest bucket. At every
+`clock`-th value the window of W values is cut after each bucket into n0 older and n1 newer ones, at
+least LEAST each. With V / W the variance and q = 1 / (n0 - LEAST + 1) + 1 / (n1 - LEAST + 1), a cut
+tells with confidence 1 - delta that the mean has changed if
 
     |mean0 - mean1| > sqrt(2 q d V / W) + 2/3 q d,    d = log(2 log W / delta).
 
@@ -46,11 +47,13 @@ def build(
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _merge(sums, squares, sizes):
+def _merge(sums, squares, sizes, window):
     """Merge the two oldest buckets of each level that has one too many, from the newest level."""
     for level in range(LEVELS - 1):
         if sizes[level] <= BUCKETS:
             return
+        if level == LEVELS - 2 and sizes[level + 1] > BUCKETS:
+            _forget(sums, squares, sizes, window)
         first, held = level * (BUCKETS + 1), 2.0**level
         apart = (sums[first] - sums[first + 1]) / held
         to = first + BUCKETS + 1 + int(sizes[level + 1])
@@ -62,6 +65,20 @@ def _merge(sums, squares, sizes):
         sums[first + BUCKETS - 1 : first + BUCKETS + 1] = 0.0
         squares[first + BUCKETS - 1 : first + BUCKETS + 1] = 0.0
         sizes[level] -= 2.0
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _forget(sums, squares, sizes, window):
+    """Take the oldest bucket of the last level out of the window."""
+    first, held = ROOM - BUCKETS - 1, 2.0 ** (LEVELS - 1)
+    width, total = window[0] - held, window[1] - sums[first]
+    apart = sums[first] / held - total / width
+    window[2] -= squares[first] + held * width / window[0] * apart * apart
+    window[0], window[1] = width, total
+    for j in range(first, first + BUCKETS):
+        sums[j], squares[j] = sums[j + 1], squares[j + 1]
+    sums[first + BUCKETS], squares[first + BUCKETS] = 0.0, 0.0
+    sizes[LEVELS - 1] -= 1.0
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -106,7 +123,8 @@ def _update(numbers, value, constants):
         window[2] += (width - 1.0) * apart * apart / width
     window[1] = total + value
     window[3] += 1.0
-    _merge(sums, squares, sizes)
+    _merge(sums, squares, sizes, window)
+    width = window[0]
     if window[3] % constants[0] > 0.0 or width <= SHORTEST:
         return 0.0
     variance, both = window[2] / width, constants[1] > 0.0

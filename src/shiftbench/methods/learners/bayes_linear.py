@@ -230,7 +230,7 @@ def _refit(numbers, design, y, constants, d, p):
 def _learn_fit(numbers, design, y, constants, d, p, scratch):
     """Update the beta posterior with a row; return the row's log evidence by the fit before it."""
     end = MEAN_START + p + p * p
-    fit, copy = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
+    fit, copy = numbers[end : end + 2 + p + p * p], scratch[2 * p : 3 * p + p * p]
     a, b, copy[:] = fit[0], fit[1], fit[2:]
     log_det, quadratic = normal_inverse_gamma.learn(
         design, y, b / a, copy[:p], copy[p:], scratch[: 2 * p]
