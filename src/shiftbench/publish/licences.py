@@ -6,9 +6,9 @@ import re
 
 OPEN = ("CC BY", "CC BY-SA", "CC0", "MIT", "BSD", "Apache", "public domain")
 """Licences that allow anybody to redistribute; non-commercial ones do not count."""
-_NAMES = "|".join(re.escape(name) for name in OPEN)
+_NAMES = "|".join(name.replace(" ", "[ -]") for name in OPEN)  # "CC-BY-4.0" is of SPDX
 _LICENCE = "(?: [Ll]icen[cs]e)?"
-_VERSION = r"(?:,? (?:version )?\d+(?:\.\d+)*(?:-[Cc]lause)?)?"
+_VERSION = r"(?:(?:,? |-)(?:version )?\d+(?:\.\d+)*(?:-[Cc]lause)?)?"
 _PART = re.compile(rf"(?:{_NAMES}){_LICENCE}{_VERSION}{_LICENCE}|generated(?: by shiftbench)?")
 
 
