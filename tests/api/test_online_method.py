@@ -146,6 +146,10 @@ def test_several_targets_and_design_matrices() -> None:
         ),
         (lambda: sb.method("bocpd", tasks=0), "tasks: 0; give a whole number from 1"),
         (lambda: sb.method("bocpd", settings="a0"), "settings: 'a0'; give a mapping of names"),
+        (
+            lambda: sb.method("bocpd", hazard=0.05, settings={"run-length.hazard": 0.1}),
+            'hazard and "run-length.hazard" are one setting; give it once',
+        ),
         (lambda: sb.method("bocpd", a0={(1, 2): 3}), "a0: keys must be str"),
         (lambda: sb.method("vcl", model={(1, 2): 3}), "model: keys must be str"),
         (lambda: sb.method(b"bocpd"), "is not a method; give a name"),

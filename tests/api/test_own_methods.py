@@ -11,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import shiftbench as sb
 from shiftbench.adapters.sklearn import OnlineRegressor
 from shiftbench.api import _own_components
 from shiftbench.api.input_error import InputError
 from shiftbench.config import components, spec_code
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import statistics
 
 LEARNER = '''
 """The mean of all rows, from the folder's own helper."""
@@ -48,6 +51,23 @@ HELPER = """
 import numpy as np
 def mean(state):
     return FACTOR * state["sum"] / np.maximum(state["rows"], 1)[..., None]
+"""
+
+
+METRIC = """
+import numpy as np
+from shiftbench.core.metric import Metric
+
+def score(predictive, batch):
+    mean = np.exp(predictive.log_weights)[..., None, None] * predictive.mean
+    return abs(mean.sum(axis=1) - batch.targets).mean(axis=(1, 2))
+
+METRICS = [
+    Metric(
+        "my_error", about="Absolute error.", unit="m", better="lower", stage="before",
+        judges=("gaussian",), score=score, bounds=(0.0, None),
+    )
+]
 """
 
 
@@ -200,3 +220,56 @@ def test_changepoints_and_estimators_take_it(folder):
     assert 30 <= found.frame["position"].iloc[0] <= 45, "the place of the alarm"
     r = OnlineRegressor(["average"], components=folder, settings={"start": 3.0})
     assert r.fit([[0.0], [0.0], [0.0]], [1.0, 2.0, 6.0]).predict([[0.0]]) == [4.0]
+
+
+PARTS = {"near": ["gaussian-mean"], "far": [{"gaussian-mean": {"prior_variance": 9.0}}]}
+
+
+@pytest.fixture
+def measured(folder: Path, called: list[str]) -> xr.Dataset:
+    """Return scores by a metric of the folder."""
+    (folder / "metrics").mkdir()
+    (folder / "metrics" / "error.py").write_text(METRIC)
+    steps = sb.stream("toy-step", points=8)
+    found = sb.run(PARTS, steps, seeds=3, metrics=["my_error"], components=folder)
+    assert list(components.packages()) == [components.OURS]
+    return found
+
+
+def compared(scores: xr.Dataset) -> list[str]:
+    """Return the methods of scores of one stream, the best by the metric of the folder first."""
+    by_name = sb.compare(scores, "my_error")
+    assert sb.compare(scores).equals(by_name)
+    assert sb.compare(scores.isel(metric=0)).equals(by_name)
+    return [*by_name["learner"], *by_name["next"][-1:]]
+
+
+def test_scores_know_the_metrics_of_a_folder_after_the_call(measured):
+    of_metric = {key: measured[key].item() for key in ("unit", "better", "lowest", "highest")}
+    assert of_metric == {"unit": "m", "better": "lower", "lowest": 0.0, "highest": np.inf}
+    means = measured["score"].mean("seed").squeeze().to_series()
+    assert compared(measured) == means.sort_values().index.tolist()
+    upside_down = measured.assign_coords(better=("metric", ["higher"]))
+    assert compared(upside_down) == compared(measured)[::-1]
+
+
+def test_loaded_scores_know_the_metrics_of_a_folder(measured, folder, tmp_path):
+    study = tmp_path / "results" / "studies" / "study"
+    study.mkdir(parents=True)
+    rows = measured["score"].to_series().rename("score").reset_index()
+    rows = rows.assign(study="study", method="", status="ok")
+    rows.to_csv(study / "scores.csv", index=False)
+    without = sb.load(tmp_path / "results")
+    with pytest.raises(
+        UserError, match=r"my_error: .*do not say .*sb\.load\(FOLDER, components=\.\.\.\)"
+    ):
+        sb.compare(without.study("study"))
+    assert set(without.intervals("study")["metric"]) == {"my_error"}
+    known = sb.load(tmp_path / "results", components=folder)
+    assert known.study("study")["better"].item() == "lower"
+    assert compared(known.study("study")) == compared(measured)
+    row = known.intervals("study").iloc[0]
+    values = measured["score"].sel(learner=row["learner"]).values.ravel()
+    assert row["low"] == statistics.interval(values, (0.0, None)).low
+    assert row["low"] != without.intervals("study")["low"].iloc[0]
+    assert list(components.packages()) == [components.OURS]

@@ -159,6 +159,33 @@ def test_a_missing_time_is_named_with_its_row(called):
         sb.stream_from(PRICES.assign(hour=hours), target="price", time="hour")
 
 
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        (["a", "NA", "b", "NA"], "the class 'NA' would be read as a missing value; rename it"),
+        (["a", " a", "b", "b"], "the class ' a' would become 'a'; rename it"),
+        (["a b", "a\nb", "c", "c"], "the class 'a\\nb' would become 'a b'; rename it"),
+        ([1, "1", 2, 2], "the class '1' would become the number 1; rename it"),
+    ],
+)
+def test_classes_that_would_be_others_in_a_file_are_refused(called, labels, problem):
+    for values in (labels, pd.Categorical(labels)):
+        frame = PRICES.assign(kind=values)
+        with pytest.raises(UserError) as error:
+            sb.stream_from(frame, target="kind", time="hour", kind="classes")
+        assert str(error.value).startswith(f'the frame, column "kind": {problem}, as in frame[')
+    assert not called
+
+
+def test_classes_stay_what_they_are(called):
+    frame = PRICES.assign(kind=["n.a.", 'b "c"', "a, b", "ä"])
+    stream = sb.stream_from(frame, target="kind", time="hour", kind="classes")
+    assert stream.store["class"].values.tolist() == ["a, b", 'b "c"', "n.a.", "ä"]
+    with pytest.raises(UserError, match='row 1, column "kind": the value is missing'):
+        missing = frame.assign(kind=["a", None, "b", "b"])
+        sb.stream_from(missing, target="kind", time="hour", kind="classes")
+
+
 def test_a_frame_stands_for_its_file():
     with pytest.raises(UserError, match="path: the data come from the frame; leave this out"):
         sb.stream_from(PRICES, target="price", path="other.csv")

@@ -38,9 +38,7 @@ def written(table: pd.DataFrame, name: str) -> Path:
     """
     texts = table.select_dtypes(exclude=["number", "bool", "datetime"]).columns
     single = {
-        column: table[column].map(
-            lambda cell: " ".join(cell.splitlines()) if isinstance(cell, str) else cell
-        )
+        column: table[column].map(lambda cell: _line(cell) if isinstance(cell, str) else cell)
         for column in texts
     }
     booleans = table.select_dtypes("bool").columns
@@ -57,6 +55,27 @@ def written(table: pd.DataFrame, name: str) -> Path:
     return path
 
 
+def refuse_changed_classes(labels: pd.Series) -> None:
+    """Raise UserError for a text that the family would read as another class, or as missing."""
+    found = {(isinstance(one, str), str(one)) for one in labels.dropna()}
+    numbers = {label for is_text, label in found if not is_text}
+    for label in sorted(label for is_text, label in found if is_text):
+        read = _line(label).strip()
+        if csv_files.is_missing(label) and read:
+            wrong = "would be read as a missing value"
+        elif read and read != label:
+            wrong = f"would become {read!r:.80}"
+        elif label in numbers:
+            wrong = f"would become the number {label:.80}"
+        else:
+            continue
+        remedy = f'frame["{labels.name}"].replace({label!r:.80}, "a new name")'
+        raise UserError(
+            f'the frame, column "{labels.name}": the class {label!r:.80} {wrong}; rename it, as in'
+            f" {remedy}"
+        )
+
+
 def of_rows(message: str, path: Path, table: pd.DataFrame) -> str:
     """Rewrite the message of an error about such a file, for the frame that the user gave."""
 
@@ -66,6 +85,11 @@ def of_rows(message: str, path: Path, table: pd.DataFrame) -> str:
 
     file = rf"(stream \S+: )?[^\s,:]*{re.escape(f'{path.parent.name}/{path.name}')}"
     return re.sub(r"(, |\b)line (\d+)", row, re.sub(file, "the frame", message))
+
+
+def _line(text: str) -> str:
+    """Return a text as one line."""
+    return " ".join(text.splitlines())
 
 
 def _as_frame(given: Any) -> pd.DataFrame:

@@ -85,7 +85,10 @@ def _defined(
     method: str | Sequence[Any], settings: Mapping[str, Any], dotted: Mapping[str, Any], model: Any
 ) -> Definition:
     name, items = _pipeline(method)
-    for key, value in [*_dotted(settings, items).items(), *dotted.items()]:
+    named = _dotted(settings, items)
+    for key in sorted(named.keys() & dotted.keys())[:1]:
+        raise InputError(f'{key.partition(".")[2]} and "{key}" are one setting; give it once')
+    for key, value in (named | dict(dotted)).items():
         component, _, setting = key.partition(".")
         owner = next((own for name, own in items if name == component), None)
         if owner is None or not setting:

@@ -68,7 +68,8 @@ def run(
         `score` [stream, learner, metric, seed], where a learner is one of the methods: the mean
         over tasks, or the metric of the whole run. `score_by_task` [..., task], NaN for metrics of
         whole runs. `status` [stream, learner, seed]: "ok", or why the run failed; its scores are
-        NaN then. Coordinates `unit` and `better` describe the metrics.
+        NaN then. Coordinates `unit`, `better` ("higher", "lower", or "" for neither), `lowest` and
+        `highest` (possible scores) describe the metrics.
 
     Raises
     ------
@@ -90,7 +91,8 @@ def run(
     with _own_components.of_this_call():
         planned = _planned(_config(name, _streams(stream), keys))
         places = cached_jobs.made(planned)
-    return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
+        # Here, where the metrics of the user's components are known.
+        return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
 
 
 def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
@@ -136,21 +138,30 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     names = scores["metric"].values.tolist()
     if metric is not None:
         refuse_unknown("metric of these scores", text("metric", metric), names)
-    chosen = ranking.leading_metric(names if metric is None else [metric])
+    scales = _labelled_scores.scales(scores)
+    asked = scales if metric is None else {metric: scales[metric]}
+    chosen = ranking.leading_metric(asked, scales)
     if chosen is None:
-        raise UserError(
-            f"{', '.join(names if metric is None else [metric])}: neither higher nor lower is"
-            " better; name another metric"
-        )
+        raise UserError(_undirected(asked))
     values = scores["score"].sel(metric=chosen)
     rows = []
     for one in values["stream"].values.tolist():
         peers = values.sel(stream=one).transpose("learner", "seed")
         by_method = dict(zip(peers["learner"].values.tolist(), peers.values, strict=True))
-        for pair in neighbours.pairs(by_method, chosen):
+        for pair in neighbours.pairs(by_method, scales[chosen]):
             why = _untested(pair, by_method[pair.better], by_method[pair.worse])
             rows.append({"stream": one, **_row(pair), "untested": why})
     return pd.DataFrame(rows, columns=["stream", *_COLUMNS])
+
+
+def _undirected(scales: Mapping[str, ranking.Scale]) -> str:
+    """Return the message for metrics of which none has a better direction."""
+    if unknown := [name for name, one in scales.items() if one == _labelled_scores.UNKNOWN]:
+        return (
+            f"{', '.join(unknown)}: the scores do not say whether higher or lower is better; for"
+            " metrics of your own, give their folder: sb.load(FOLDER, components=...)"
+        )
+    return f"{', '.join(scales)}: neither higher nor lower is better; name another metric"
 
 
 def _whole_scores(scores: xr.Dataset) -> xr.Dataset:

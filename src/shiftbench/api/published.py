@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from shiftbench.api import _labelled_scores
+from shiftbench.api import _labelled_scores, _own_components
+from shiftbench.api._own_components import Folders
 from shiftbench.api.arguments import file_path, text
 from shiftbench.config import result_paths
 from shiftbench.core.errors import UserError
@@ -29,9 +31,12 @@ class Results:
     ----------
     folder
         `results/published/CONFIG`, or `results/CONFIG` of a run.
+    components
+        The folders with components of yours that describe metrics of the studies.
     """
 
     folder: Path
+    components: Folders = ()
 
     @cached_property
     def studies(self) -> list[str]:
@@ -74,12 +79,13 @@ class Results:
         refuse_unknown("study", text("name", name), self.studies)
         study = result_paths.study(self.folder, name)
         cubes = [path for one in CUBES if (path := study / one).is_file()]
-        if cubes:
+        with _own_components.known(self.components):
+            if not cubes:
+                return _labelled_scores.of_table(self._table(name), name)
             tree = zarr_zip.read_tree(cubes[0])
             if "scores" not in tree.children:
                 raise UserError(f"{cubes[0]} is not a store of scores; restore it")
             return _labelled_scores.of_tree(tree)
-        return _labelled_scores.of_table(self._table(name), name)
 
     def intervals(self, name: str) -> pd.DataFrame:
         """Return the mean score of each method of a study, with its 95 % interval over seeds.
@@ -114,13 +120,18 @@ class Results:
         return f"<results of {len(self.studies)} studies in {self.folder}: {shown}>"
 
 
-def load(folder: str | Path) -> Results:
+def load(
+    folder: str | Path, components: str | Path | Sequence[str | Path] | None = None
+) -> Results:
     """Return the scores of published results, or of a run of the workflow.
 
     Parameters
     ----------
     folder
         `results/published/CONFIG` or `results/CONFIG`.
+    components
+        A folder with components of yours, or several, as the config names them. Results hold only
+        the names of metrics, so they describe those of your own.
 
     Returns
     -------
@@ -142,7 +153,7 @@ def load(folder: str | Path) -> Results:
     >>> published.intervals("regimes").columns.tolist()
     ['stream', 'learner', 'metric', 'mean', 'sd', 'low', 'high', 'n']
     """
-    results = Results(file_path("folder", folder))
+    results = Results(file_path("folder", folder), _own_components.folders(components))
     if results.studies:
         return results
     inside = [

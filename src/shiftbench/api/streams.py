@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TABLE, SERIES = "table-file", "series-file"
 """The families that read what `stream_from` is given."""
+CLASSES = ("classes", "two-classes")
+"""Kinds of a target that are the names of classes."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ def stream_from(
     """
     _refuse_arguments(frame, settings, name=name, target=target, time=time)
     table = _frame_files.table(frame, name, time)
+    if target in table.columns and settings.get("kind") in CLASSES:
+        _frame_files.refuse_changed_classes(table[target])
     named = {"time": time, "target": target}
     settings = {key: one for key, one in named.items() if one is not None} | settings
     path = _frame_files.written(table, name)

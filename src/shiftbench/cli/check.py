@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from shiftbench.core.errors import UserError
 
 if TYPE_CHECKING:
-    from shiftbench.config.schema import Config
+    from shiftbench.config.schema import Config, Stream
 
 
 def check(options: argparse.Namespace) -> None:
@@ -53,18 +54,25 @@ def checked(path: Path) -> tuple[Config, list[str]]:
     """
     from shiftbench.config import config_file, raw_data_notes
 
-    composition = config_file.composed(path)
+    try:
+        composition = config_file.composed(path)
+    except config_file.ConfigError as error:
+        try:
+            _notes_on_files(error.streams)
+        except UserError as of_files:
+            raise UserError(f"{error}\n{of_files}") from None
+        raise
     config = config_file.planned(composition)
     of_raw = chain(raw_data_notes.on_mirrors(config), raw_data_notes.on_licences(config))
-    return config, [*composition.left_out(), *_notes_on_files(config), *of_raw]
+    return config, [*composition.left_out(), *_notes_on_files(config.streams), *of_raw]
 
 
-def _notes_on_files(config: Config) -> list[str]:
+def _notes_on_files(streams: Mapping[str, Stream]) -> list[str]:
     """Return notes on the user's data files from their families. UserError with all errors."""
     from shiftbench.config import components, user_files
 
     errors, notes = [], []
-    for name, stream in config.streams.items():
+    for name, stream in streams.items():
         files = user_files.named(stream.settings)
         if user_files.KEY in files and components.defines("streams", stream.family, "look"):
             settings = components.configured("streams", stream.family, stream.settings)

@@ -6,11 +6,13 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shiftbench.config import (
     assembly,
     claims,
+    component_checks,
     components,
     config_checks,
     method_checks,
@@ -25,7 +27,9 @@ from shiftbench.core.errors import UserError
 
 
 class ConfigError(UserError):
-    """All errors of a config file."""
+    """All errors of a config file; with its streams that have none, placed, for further checks."""
+
+    streams: Mapping[str, Stream] = MappingProxyType({})
 
 
 def load(path: str | Path) -> Config:
@@ -59,7 +63,11 @@ def checked(document: Document, label: str, in_crate: bool = False) -> Compositi
     composition.issues += () if in_crate else _of_user_files(composition)
     composition.issues += claims.issues(composition.library)
     composition.issues += method_checks.issues(composition.methods.values())
-    _refuse(label, composition, composition.issues)
+    try:
+        _refuse(label, composition, composition.issues)
+    except ConfigError as error:
+        error.streams = _sound_streams(composition)
+        raise
     composition.config = config
     return composition
 
@@ -160,15 +168,33 @@ def _of_stem(stem: str) -> Iterator[Issue]:
 
 def _of_user_files(composition: Composition) -> Iterator[FileIssue]:
     """Check the files that streams name; other checks see the other settings of these streams."""
-    streams = composition.data.get("streams")
-    for name, stream in streams.items() if isinstance(streams, dict) else ():
-        if not isinstance(stream, dict):
+    for name, stream in component_checks.mapping(composition.data.get("streams")).items():
+        for key, message in _of_files(composition, name, component_checks.mapping(stream)):
+            yield FileIssue(*composition.origin(("streams", name, key)), message)
+
+
+def _of_files(
+    composition: Composition, name: str, stream: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield keys of a stream and messages about the files that it names."""
+    yield from without_path(stream)
+    for key in user_files.named(stream):
+        yield from user_files.issues(stream, key, _folder(composition, name, key))
+
+
+def _sound_streams(composition: Composition) -> dict[str, Stream]:
+    """Return the streams without an error, with all defaults, placed."""
+    found = {}
+    for name, written in component_checks.mapping(composition.data.get("streams")).items():
+        stream = component_checks.mapping(written)
+        one = {"streams": {name: stream}}
+        if not isinstance(stream.get("family"), str) or [*component_checks.fill(one)]:
             continue
-        issues = [*without_path(stream)]
-        for key in user_files.named(stream):
-            issues += user_files.issues(stream, key, _folder(composition, name, key))
-        for wrong_key, message in issues:
-            yield FileIssue(*composition.origin(("streams", name, wrong_key)), message)
+        filled = Stream(**one["streams"][name])
+        wrong = components.unsupported("streams", filled.family, filled.settings)
+        if not wrong and not [*_of_files(composition, name, stream)]:
+            found[name] = _placed(composition, name, filled)
+    return found
 
 
 def without_path(stream: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 DELIMITERS = (",", ";", "\t")
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 
 
 def one_column(names: Sequence[str], delimiter: str, below: str | None = None) -> str:
@@ -31,3 +32,21 @@ def nameless(names: Sequence[str]) -> str:
 def not_a_number(cell: object) -> str:
     """Return the message for a cell that is not a number, in a column that has numbers."""
     return f"{cell!r:.80} is not a number. Write a number, or leave the column out of `columns`."
+
+
+def with_comma(cell: object) -> bool:
+    """Return whether a cell is a number with a comma, as a decimal one or between thousands."""
+    return isinstance(cell, str) and _COMMA.fullmatch(cell) is not None
+
+
+def with_thousands(cell: object) -> str:
+    """Return the message for a number with thousands separators; empty for any other cell.
+
+    A single comma may also be a decimal one, so it names both remedies.
+    """
+    if not (isinstance(cell, str) and _THOUSANDS.fullmatch(cell)):
+        return ""
+    text = cell.strip()
+    whole = f"write {text.replace(',', ''):.80} without a thousands separator"
+    either = f", or {text.replace(',', '.')} with a decimal point"
+    return f"{cell!r:.80} is not a number; {whole}{either if _COMMA.fullmatch(text) else ''}"

@@ -45,6 +45,17 @@ DATED = "date,v\n2020-01-01,{}\n2020-01-02,{}\n2020-01-03,{}\n"
         (("1", '"1,5"', "2"), 3, "'1,5' is not a number; write a decimal point"),
         (('"1,5"', '"2,5"', '"-,5"'), 2, "'1,5' is not a number; write a decimal point"),
         (('"1,5"', "x", "2"), 2, "'1,5' is not a number; write a decimal point"),
+        (
+            ("1", '"1,012"', "2"),
+            3,
+            "'1,012' is not a number; write 1012 without a thousands separator, or 1.012 with a"
+            " decimal point",
+        ),
+        (
+            ("1", '"1,012,345.5"', "2"),
+            3,
+            "'1,012,345.5' is not a number; write 1012345.5 without a thousands separator",
+        ),
     ],
 )
 def test_a_column_with_some_numbers_is_refused_at_its_first_other_cell(csv, cells, line, reason):

@@ -122,6 +122,12 @@ def test_columns_of_texts_are_left_out_with_a_sentence(tmp_path: Path) -> None:
     [
         ("b", "'b' is not a number. Write a number, or leave the column out"),
         ('"2,5"', "'2,5' has a decimal comma; write 2.5"),
+        ('"0,125"', "'0,125' has a decimal comma; write 0.125"),
+        (
+            '" -1,012 "',
+            "' -1,012 ' is not a number; write -1012 without a thousands separator, or -1.012",
+        ),
+        ('"1,012,345"', "'1,012,345' is not a number; write 1012345 without a thousands separator"),
         ("", "the value is missing"),
     ],
 )

@@ -181,15 +181,11 @@ def _is_positions(content: Any) -> bool:
     return isinstance(content, list) and all(type(point) is int for point in content)
 
 
-def _has_decimal_comma(content: Any) -> bool:
-    return isinstance(content, str) and csv_words.DECIMAL_COMMA.fullmatch(content) is not None
-
-
 def _has_texts_alone(cells: Sequence[Any]) -> bool:
-    """Return whether some cells are texts, and none is a number, even with a decimal comma."""
+    """Return whether some cells are texts, and none is a number, even with a comma."""
     with_text = False
     for cell in cells:
-        if is_number(cell) or _has_decimal_comma(cell):
+        if is_number(cell) or csv_words.with_comma(cell):
             return False
         with_text = with_text or not is_missing(cell)
     return with_text
@@ -197,7 +193,9 @@ def _has_texts_alone(cells: Sequence[Any]) -> bool:
 
 def _not_a_number(content: Any) -> str:
     """Say that a cell is not a number, and what to do."""
-    if _has_decimal_comma(content):
+    if message := csv_words.with_thousands(content):
+        return message
+    if csv_words.with_comma(content):
         return f"{content!r:.80} is not a number; write a decimal point"
     try:
         finite = math.isfinite(float(content))

@@ -104,7 +104,7 @@ def read(
 def without_numbers(path: Path, columns: Sequence[str], delimiter: str = ",") -> list[str]:
     """Return the columns that have texts and no number: dates, names, remarks.
 
-    A number with a decimal comma counts as a number, so that `read` refuses it.
+    A number with a comma counts as a number, so that `read` refuses it.
     """
     names = header(path, delimiter)
     candidates = {name: names.index(name) for name in columns}
@@ -118,7 +118,7 @@ def without_numbers(path: Path, columns: Sequence[str], delimiter: str = ",") ->
             text = fields[column].strip()
             if is_missing(text):
                 continue
-            if is_number(text) or csv_words.DECIMAL_COMMA.fullmatch(text):
+            if is_number(text) or csv_words.with_comma(text):
                 del candidates[name]
             else:
                 with_text.add(name)
@@ -178,7 +178,9 @@ def _not_a_number(
     )
     if is_missing(text):
         reason = _missing(text)
-    elif csv_words.DECIMAL_COMMA.fullmatch(text):
+    elif message := csv_words.with_thousands(text):
+        reason = message
+    elif csv_words.with_comma(text):
         reason = f"{text!r:.80} has a decimal comma; write {text.strip().replace(',', '.'):.80}"
     else:
         reason = csv_words.not_a_number(text)

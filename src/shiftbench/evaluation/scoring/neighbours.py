@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring import comparison, ranking
 from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
 
 
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
         return self.p < ALPHA and favours
 
 
-def pairs(scores: Mapping[str, np.ndarray], metric: str) -> list[Pair]:
+def pairs(scores: Mapping[str, np.ndarray], metric: str | ranking.Scale) -> list[Pair]:
     """Compare neighbours in the ranking by the mean of their scores [seed], best first.
 
     Learners without a score are left out. The region of practical equivalence is that of the mean
@@ -44,7 +44,7 @@ def pairs(scores: Mapping[str, np.ndarray], metric: str) -> list[Pair]:
     ranked = ranking.best_first(scores, metric)
     if not ranked:
         return []
-    within = statistics.bounds(metric)
+    within = ranking.scale(metric).bounds
     size = ranking.region(metric, np.mean([np.nanmean(values) for values in ranked.values()]))
     names = list(pairwise(ranked))
     compared = [

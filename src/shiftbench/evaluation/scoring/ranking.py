@@ -18,10 +18,18 @@ import numpy as np
 from shiftbench.config import components
 from shiftbench.evaluation.scoring import comparison, statistics
 from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
-from shiftbench.evaluation.scoring.statistics import Interval
+from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 
 FRACTIONS, OTHERS = 0.01, 0.01
 """Region of practical equivalence: for fractions, and for other units as a share of the mean."""
+
+
+class Scale(NamedTuple):
+    """What comparisons need to know of a metric: its direction, if it has one, unit and bounds."""
+
+    higher_is_better: bool | None
+    unit: str
+    bounds: Bounds
 
 
 class Lead(NamedTuple):
@@ -82,28 +90,39 @@ class StreamRanking(NamedTuple):
         return bool(self.leads) and not self.tied
 
 
-def leading_metric(metrics: Iterable[str]) -> str | None:
-    """Return the metric to rank by: `acc`, else the first with a direction, else None."""
-    names = list(metrics)
-    directed = (one for one in names if higher_is_better(one) is not None)
+def leading_metric(metrics: Iterable[str], scales: Mapping[str, Scale] | None = None) -> str | None:
+    """Return the metric to rank by: `acc`, else the first with a direction, else None.
+
+    scales: of metrics that the library need not know.
+    """
+    names, scales = list(metrics), scales or {}
+    directed = (one for one in names if higher_is_better(scales.get(one, one)) is not None)
     return "acc" if "acc" in names else next(directed, None)
 
 
-def higher_is_better(metric: str) -> bool | None:
+def scale(metric: str | Scale) -> Scale:
+    """Return the scale of a metric of the library; a scale as it is."""
+    if isinstance(metric, Scale):
+        return metric
+    row = components.metric(metric)
+    return Scale(row.higher_is_better, row.unit, row.bounds)
+
+
+def higher_is_better(metric: str | Scale) -> bool | None:
     """Return whether a higher score is better; None where neither higher nor lower is."""
-    return components.metric(metric).higher_is_better
+    return scale(metric).higher_is_better
 
 
-def best_first(scores: Mapping[str, np.ndarray], metric: str) -> dict[str, np.ndarray]:
+def best_first(scores: Mapping[str, np.ndarray], metric: str | Scale) -> dict[str, np.ndarray]:
     """Return the scores [seed] of the methods that have some, best mean first."""
     scored = {name: values for name, values in scores.items() if not np.isnan(values).all()}
     sign = -1 if higher_is_better(metric) else 1
     return dict(sorted(scored.items(), key=lambda item: sign * np.nanmean(item[1])))
 
 
-def region(metric: str, mean: float) -> float:
+def region(metric: str | Scale, mean: float) -> float:
     """Return half the width of the region of practical equivalence of scores around a mean."""
-    return FRACTIONS if components.metric(metric).unit == "fraction" else OTHERS * abs(float(mean))
+    return FRACTIONS if scale(metric).unit == "fraction" else OTHERS * abs(float(mean))
 
 
 def better(metric: str, first: np.ndarray, second: np.ndarray) -> Comparison:
