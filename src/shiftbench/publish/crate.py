@@ -135,9 +135,10 @@ def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: 
     """Raise UserError if studies or runs are not those of the config and the code here."""
     studies = result_paths.finished(results.folder)
     if unknown := [name for name in studies if name not in plan.studies]:
+        folders = [str(result_paths.study(results.folder, name)) for name in unknown]
         raise UserError(
-            f"{results.folder}: {config_file} has no study {', '.join(unknown)}; name the config of"
-            " these results with --config"
+            f"{results.folder}: {config_file} has no study {', '.join(unknown)}; delete"
+            f" {', '.join(folders)}, or name the config of these results with --config"
         )
     if unplanned := results.unplanned():
         raise UserError(
