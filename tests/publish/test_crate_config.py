@@ -10,7 +10,7 @@ import pytest
 from shiftbench.config import user_components
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate, crate_plan
+from shiftbench.publish import crate, crate_files, crate_plan
 from tests.publish import small_results
 
 
@@ -99,3 +99,14 @@ def test_what_verify_would_refuse_is_not_put_in_place(made: Path, tmp_path: Path
     with pytest.raises(UserError, match=r'(?s)verify.*would refuse.*the method "vcl" is also in'):
         crate.make(made / "results/small", config, tmp_path / "crate")
     assert not (tmp_path / "crate").exists()
+
+
+def test_hidden_files_beside_the_components_stay_at_home(tmp_path: Path) -> None:
+    """They may hold passwords, and a crate has no use for them."""
+    folder = tmp_path / ".hidden/my_parts"
+    names = (".env", ".git/config", "learners/.ipynb_checkpoints/a.py", "learners/a.py", "a.txt")
+    for name in (*names, "learners/__pycache__/a.pyc"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    found = [path.relative_to(folder).as_posix() for path in crate_files.below(folder)]
+    assert found == ["a.txt", "learners/a.py"]

@@ -95,9 +95,10 @@ def contents(
 
 
 def below(folder: Path, pattern: str = "*") -> Iterator[Path]:
-    """Yield the files below a folder that belong into a crate."""
+    """Yield the files below a folder that belong into a crate: no hidden ones, and no bytecode."""
     for path in sorted(folder.rglob(pattern)):
-        if path.is_file() and not set(path.parts) & set(LEFT_OUT):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(one.startswith(".") or one in LEFT_OUT for one in parts):
             yield path
 
 
