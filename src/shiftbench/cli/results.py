@@ -41,6 +41,11 @@ def publish(options: argparse.Namespace) -> None:
     if not options.results.is_dir():
         raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
+    if destination is None and upload.is_crate(options.results):
+        raise UserError(
+            f"{options.results}: is a crate; copy its folder, or name s3://BUCKET/PREFIX or zenodo:"
+            " with --to"
+        )
     is_copy = result_files.is_published(options.results)
     if options.source_data and (is_copy or destination is not None):
         raise UserError(
