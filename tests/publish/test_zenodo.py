@@ -20,10 +20,13 @@ from shiftbench.publish import crate_files, crate_metadata, result_files
 TOKEN = "token-of-tests"
 ABOUT = {
     "@graph": [
-        {"@id": "./", "name": "Results", "description": "Of a test.", "author": {"@id": "#a"}},
+        {
+            "@id": "./", "name": "Results", "description": "Of a test.", "author": {"@id": "#a"},
+            "license": {"@id": "https://spdx.org/licenses/CC-BY-4.0"},
+        },
         {"@id": "#a", "name": "The authors"},
     ]
-}
+}  # fmt: skip
 
 
 class Zenodo(ThreadingHTTPServer):
@@ -132,6 +135,7 @@ def test_a_draft_gets_the_crate_once(
     assert publish(made) == 0
     (draft,) = server.drafts
     assert draft["metadata"]["title"] == "Results"
+    assert draft["metadata"]["license"] == "cc-by-4.0"
     assert draft["metadata"]["creators"] == [{"name": "The authors"}]
     with zipfile.ZipFile(BytesIO(server.files["small.zip"])) as packed:
         assert sorted(packed.namelist()) == sorted(crate_files.contents(made, True))

@@ -74,7 +74,8 @@ def make(results: Path, config_file: Path, target: Path) -> None:
             new / crate_metadata.README, README.format(name=results.name, file=config_file.name)
         )
         name = f"config/{config_file.name}"
-        crate_metadata.write(new, plan, composed.library, name)
+        is_ours = crate_config.is_ours(config_file)
+        crate_metadata.write(new, plan, composed.library, name, is_ours)
         atomic_files.write(
             new / result_files.CHECKSUMS, result_files.checksums(crate_files.contents(new))
         )

@@ -13,7 +13,7 @@ from shiftbench.config.composition import Composition
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.yaml_lines import FOLDER, Document
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate_files
+from shiftbench.publish import crate_files, crate_sources
 
 FROM, COMPONENTS = "from", "components"
 """Keys of a config that name the config it starts from, and folders with code."""
@@ -73,6 +73,9 @@ def copy(composed: Composition, config_file: Path, crate: Path) -> None:
             raise UserError(
                 f"{copied[name]}: this and {path} would be one file of a crate; rename the first"
             )
+    own = beside / crate_sources.CITATION
+    if own.is_file():
+        copied[own.name] = own
     for folder in composed.component_folders:
         if not folder.is_relative_to(beside):
             raise UserError(
@@ -85,6 +88,24 @@ def copy(composed: Composition, config_file: Path, crate: Path) -> None:
         target = crate / "config" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+
+
+def is_ours(config_file: Path) -> bool:
+    """Return whether a config is one of this repository, whose results are those of its authors."""
+    return config_file.resolve().is_relative_to(OURS.resolve())
+
+
+def on_citation(config_file: Path) -> Iterator[str]:
+    """Yield a note if nothing says who made the results of a config, and under which licence."""
+    path = config_file.parent / crate_sources.CITATION
+    if path.is_file():
+        if not crate_sources.read_citation(path).licence:
+            yield f"{path} states no license, so neither does the crate; add one, such as CC-BY-4.0"
+    elif not is_ours(config_file):
+        yield (
+            f"there is no {path}, so the crate names no author and no licence of these results;"
+            " write this file, with title, authors and license"
+        )
 
 
 def _name(path: Path, folders: list[Path]) -> str:

@@ -22,7 +22,7 @@ import requests
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import crate_files, crate_metadata
+from shiftbench.publish import crate_files, crate_metadata, crate_sources
 
 TOKEN, SERVER = "ZENODO_TOKEN", "ZENODO_URL"
 OFFICIAL = "https://zenodo.org"
@@ -125,16 +125,29 @@ def _with_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _zenodo_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata that Zenodo requires, from those of a crate."""
+    """Return the metadata that Zenodo requires, from those of a crate.
+
+    UserError without an author or a licence.
+    """
     entities = {entity["@id"]: entity for entity in metadata["@graph"]}
     root = entities["./"]
-    authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
+    authors = root.get("author", [])
+    authors = authors if isinstance(authors, list) else [authors]
+    licence = root["license"]["@id"]
+    is_stated = licence.startswith(crate_sources.LICENCES)
+    if not authors or not is_stated:
+        raise UserError(
+            "Zenodo needs authors and a licence, but the crate's metadata"
+            f" {'state no licence' if authors else 'name no author'}; write"
+            f" {crate_sources.CITATION} beside the config, with title, authors and license, and"
+            " make the crate again"
+        )
     return {
         "title": root["name"],
         "upload_type": "dataset",
         "description": root["description"],
         "creators": [{"name": entities[author["@id"]]["name"]} for author in authors],
-        "license": "mit",
+        "license": licence.removeprefix(crate_sources.LICENCES).lower(),
     }
 
 
