@@ -222,7 +222,10 @@ def test_results_of_other_code_or_another_config_make_no_crate(
             small_results.CONFIG.replace("vbs-toy}", "vbs-toy, beam.size: 2}"),
             "2-3.zarr.zip: the code",
         ),
-        (small_results.CONFIG.replace("toy:\n", "game:\n"), "has no study toy"),
+        (
+            small_results.CONFIG.replace("toy:\n", "game:\n"),
+            f"has no study toy; delete {made / 'results/small/studies/toy'}, or name",
+        ),
     ):
         other.write_text(text)
         assert main.main([*arguments, "--config", str(other)]) == 2

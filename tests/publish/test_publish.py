@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from shiftbench.cli import main
 from shiftbench.cli import results as commands
 from shiftbench.config import config_file, spec_code
 from shiftbench.config.schema import Config
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.publish import study_copy, upload
+from shiftbench.publish import crate_metadata, study_copy, upload
 from shiftbench.publish.results_folder import ResultsFolder
 from tests.publish.test_verify import ROWS, cube, published, write
 
@@ -183,3 +186,40 @@ def test_own_data_without_a_licence_are_noted_once(tmp_path: Path, capsys) -> No
         " cannot verify the scores. If you may pass the data on, state a licence in the settings of"
         " the stream, as in licence: CC BY 4.0\n"
     )
+
+
+def test_the_commit_is_that_of_the_code_and_not_of_the_users_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = {}
+    for name in ("code", "mine"):
+        git = ["git", "-C", str(tmp_path / name), "-c", "user.name=x", "-c", "user.email=x"]
+        (tmp_path / name / "sub").mkdir(parents=True)
+        for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", name]):
+            subprocess.run([*git, *words], check=True)
+        told = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+        heads[name] = told.stdout[:12]
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setattr(checkout, "HOME", tmp_path / "code")
+    assert study_copy.commit() == heads["code"]
+    # As where shiftbench is installed, or unpacked, below a repository of the user's.
+    monkeypatch.setattr(checkout, "HOME", tmp_path / "mine/sub")
+    assert study_copy.commit() == ""
+
+
+@pytest.mark.parametrize("to", [["--to", "./copy"], []])
+def test_a_crate_is_not_published_to_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], to
+) -> None:
+    """Only its studies would arrive there."""
+    monkeypatch.chdir(tmp_path)
+    provenance = Path("crate/studies/toy/provenance.json")
+    provenance.parent.mkdir(parents=True)
+    provenance.write_text("{}")
+    Path("crate", crate_metadata.NAME).write_text("{}")
+    assert main.main(["publish", "crate", *to]) == 2
+    assert (
+        "crate: is a crate; copy its folder, or name s3://BUCKET/PREFIX or zenodo: with --to"
+        in (capsys.readouterr().err)
+    )
+    assert not Path("copy").exists()

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main, verifying
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
 from shiftbench.evaluation.scoring import statistics
@@ -241,6 +242,7 @@ def test_a_study_that_was_not_run_is_left_out(results: Path) -> None:
 def committed(results: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Commit the published results, and return those of the run; the test runs in the checkout."""
     monkeypatch.chdir(results.parents[1])
+    monkeypatch.setattr(checkout, "HOME", results.parents[1])
     git = ["git", "-c", "user.name=x", "-c", "user.email=x"]
     for words in (["init", "-q"], ["add", "results/published"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)

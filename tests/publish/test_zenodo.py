@@ -14,15 +14,19 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
+from shiftbench.data.store import checksum
 from shiftbench.publish import crate_files, crate_metadata, result_files
 
 TOKEN = "token-of-tests"
 ABOUT = {
     "@graph": [
-        {"@id": "./", "name": "Results", "description": "Of a test.", "author": {"@id": "#a"}},
+        {
+            "@id": "./", "name": "Results", "description": "Of a test.", "author": {"@id": "#a"},
+            "license": {"@id": "https://spdx.org/licenses/CC-BY-4.0"},
+        },
         {"@id": "#a", "name": "The authors"},
     ]
-}
+}  # fmt: skip
 
 
 class Zenodo(ThreadingHTTPServer):
@@ -61,8 +65,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         bucket = f"{self.server.address}/api/files/bucket"
         metadata = json.loads(self.body())["metadata"]
-        if self.answer(201, {"id": 1, "metadata": metadata, "links": {"bucket": bucket}}):
-            self.server.drafts.append({"id": 1, "metadata": metadata, "links": {"bucket": bucket}})
+        links = {"bucket": bucket, "html": f"{self.server.address}/deposit/1"}
+        draft = {"id": 1, "metadata": metadata, "links": links}
+        if self.answer(201, draft):
+            self.server.drafts.append(draft)
 
     def do_PUT(self) -> None:
         name, content = self.path.rpartition("/")[2], self.body()
@@ -101,10 +107,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Zenodo]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    folder = tmp_path / "small"
+    return crate_of(tmp_path / "small", "numbers")
+
+
+def crate_of(folder: Path, numbers: str) -> Path:
     (folder / "studies").mkdir(parents=True)
-    (folder / "studies/summary.csv").write_text("numbers")
-    (folder / crate_metadata.NAME).write_text(json.dumps(ABOUT))
+    summary = folder / "studies/summary.csv"
+    summary.write_text(numbers)
+    file = {"@id": "studies/summary.csv", "sha256": checksum.sha256(summary)}
+    described = json.dumps({"@graph": [*ABOUT["@graph"], file]})
+    (folder / crate_metadata.NAME).write_text(described)
     (folder / result_files.CHECKSUMS).write_text(
         result_files.checksums(crate_files.contents(folder))
     )
@@ -123,6 +135,7 @@ def test_a_draft_gets_the_crate_once(
     assert publish(made) == 0
     (draft,) = server.drafts
     assert draft["metadata"]["title"] == "Results"
+    assert draft["metadata"]["license"] == "cc-by-4.0"
     assert draft["metadata"]["creators"] == [{"name": "The authors"}]
     with zipfile.ZipFile(BytesIO(server.files["small.zip"])) as packed:
         assert sorted(packed.namelist()) == sorted(crate_files.contents(made, True))
@@ -143,6 +156,38 @@ def test_an_interrupted_upload_goes_on_in_the_same_draft(
     server.refuses = ""
     assert publish(made) == 0
     assert (server.puts, len(server.drafts)) == (2, 1)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_draft_of_the_same_title_that_may_be_another_crate_is_left_alone(
+    server: Zenodo, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], older: bool
+) -> None:
+    """Drafts of older versions do not say of which crate they are."""
+    assert publish(made) == 0
+    if older:
+        server.drafts[0]["metadata"].pop("keywords")
+        other = made
+    else:
+        other = crate_of(tmp_path / "other/small", "other numbers")
+    before = dict(server.files)
+    for more in ([], ["--dry-run"]):
+        assert publish(other, *more) == 2
+        told = capsys.readouterr().err
+        assert f"{server.address}/deposit/1: this draft is also called Results" in told
+        assert "delete it there" in told
+    assert (server.files, len(server.drafts)) == (before, 1)
+
+
+def test_of_two_drafts_of_the_same_title_that_of_the_crate_gets_it(
+    server: Zenodo, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuses = ".json"
+    assert publish(made) == 2
+    server.drafts.insert(0, {"id": 2, "metadata": {"title": "Results"}, "links": {}})
+    server.refuses = ""
+    assert publish(made) == 0
+    assert "1 files new, 1 unchanged" in capsys.readouterr().out
+    assert (server.puts, len(server.drafts)) == (2, 2)
 
 
 def test_a_wrong_token_and_none_are_told_and_never_shown(

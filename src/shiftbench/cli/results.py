@@ -41,6 +41,11 @@ def publish(options: argparse.Namespace) -> None:
     if not options.results.is_dir():
         raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
+    if destination is None and upload.is_crate(options.results):
+        raise UserError(
+            f"{options.results}: is a crate; copy its folder, or name s3://BUCKET/PREFIX or zenodo:"
+            " with --to"
+        )
     is_copy = result_files.is_published(options.results)
     if options.source_data and (is_copy or destination is not None):
         raise UserError(
@@ -59,6 +64,7 @@ def publish(options: argparse.Namespace) -> None:
     config = None if upload.is_crate(options.results) else config_of(options)
     if config:
         _note_licences(config)
+        _note_citation(config)
     with upload.crate_of(options.results, config) as crate:
         sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:
@@ -71,6 +77,7 @@ def crate(options: argparse.Namespace) -> None:
     from shiftbench.publish import crate, crate_files
 
     _note_licences(config_of(options))
+    _note_citation(config_of(options))
     crate.make(options.results, config_of(options), options.to.resolve())
     print(f"{options.to}: {len(crate_files.contents(options.to)):,} files")
 
@@ -81,6 +88,14 @@ def _note_licences(path: Path) -> None:
 
     config = config_file.load(path)
     for note in (*raw_data_notes.on_licences(config), *raw_data_notes.on_own_data(config)):
+        print(f"Note: {note}", flush=True)
+
+
+def _note_citation(path: Path) -> None:
+    """Print what a crate will lack about who made the results of a config."""
+    from shiftbench.publish import crate_config
+
+    for note in crate_config.on_citation(path):
         print(f"Note: {note}", flush=True)
 
 

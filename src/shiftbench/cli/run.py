@@ -13,11 +13,14 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shiftbench.core import checkout, extras
 from shiftbench.core.errors import UserError
 from shiftbench.runtime import forkserver_client, graceful_stop
+
+if TYPE_CHECKING:
+    from shiftbench.config.schema import Config
 
 SITE = "site"
 """Folder of the results pages, in results/CONFIG."""
@@ -68,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         if status > 128 or not report.exists():  # stopped, or a query such as --dry-run
             return status
         failed = json.loads(report.read_text(encoding="utf-8"))["failed"]
-    _finish(options.config, failed, begun)
+    _finish(options.config, config, failed, begun)
     return status
 
 
@@ -103,18 +106,21 @@ def _exit_on(signals: Iterable[int]) -> None:
         signal.signal(number, stop)
 
 
-def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:
+def _finish(path: Path, config: Config, failed: list[dict[str, Any]], begun: float) -> None:
     """Make the pages; print the failed jobs, the place of the results and the time taken."""
-    from shiftbench.config import result_paths
+    from shiftbench.config import result_paths, tuning
 
     if failed:
         print(f"\n{len(failed)} {'job' if len(failed) == 1 else 'jobs'} failed:")
         print(*(f"  {one['job']}; its log: {one['log']}" for one in failed), sep="\n")
         print("Remove the cause and give the same command again; finished jobs do not run again.")
-    results = result_paths.of_config(config.stem)
-    if result_paths.finished(results):
-        _bring_up_to_date(config, results)
+    results = result_paths.of_config(path.stem)
+    finished = result_paths.finished(results)
+    if any(name in config.studies and not name.endswith(tuning.TRIALS) for name in finished):
+        _bring_up_to_date(path, results)
         print(f"Results: {results / SITE / 'index.html'}")
+    elif finished:  # of studies that the config had earlier, or of trials
+        print(f"No results pages: no study of {path} has results yet")
     print(f"Took {_span(time.monotonic() - begun)}; the whole log is in {LOGS}", flush=True)
 
 

@@ -75,12 +75,9 @@ def limits_of(factor: float) -> Limits:
     """Return the limits on a crate, times a factor. UserError unless that is 1 or more."""
     from shiftbench.publish import crate_files
 
-    if not 1 <= factor <= MOST:
-        raise UserError(f"--limit {factor:g}: write a factor from 1 to {MOST:,}")
+    if not 1 <= factor <= crate_files.MOST:
+        raise UserError(f"--limit {factor:g}: write a factor from 1 to {crate_files.MOST:,}")
     return crate_files.DEFAULT.raised(factor)
-
-
-MOST = 10_000
 
 
 def sample(text: str) -> Sample:

@@ -34,9 +34,7 @@ def compose(document: Document, alone: bool = False) -> Composition:
 
     alone: look for the files that it names only in its folder, as in a crate, and not in ours.
     """
-    library = Library(document.folder)
-    if alone:
-        library.folders = [document.folder.resolve()]
+    library = Library(document.folder, alone)
     composition = Composition(library, document)
     layers = config_layers.resolve(composition)
     composition.methods = layers.methods

@@ -83,10 +83,15 @@ def root(document: Document) -> YamlValue:
 
 
 class Library:
-    """All files that a config in a folder may name. UserError for a file that is not YAML."""
+    """All files that a config in a folder may name. UserError for a file that is not YAML.
 
-    def __init__(self, folder: Path) -> None:
-        self.folders = list(dict.fromkeys([folder.resolve(), OURS.resolve()]))
+    alone: only those that stand there, as in a crate, and not ours.
+    """
+
+    def __init__(self, folder: Path, alone: bool = False) -> None:
+        ours = [] if alone else [OURS.resolve()]
+        self.folders = list(dict.fromkeys([folder.resolve(), *ours]))
+        self._alone = alone
         self.documents: list[Document] = []
         """The files read so far."""
         self._studies: dict[str, YamlValue | None] = {}
@@ -94,7 +99,7 @@ class Library:
     def look_in(self, folder: Path) -> None:
         """Search another folder before ours: that of a config which this one starts from."""
         if folder.resolve() not in self.folders:
-            self.folders.insert(-1, folder.resolve())
+            self.folders.insert(len(self.folders) - (not self._alone), folder.resolve())
 
     def config(self, name: str) -> Path | None:
         """Return the file of a config, given its name or its path beside this config."""

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from shiftbench.config import config_file as config
-from shiftbench.config import result_paths
-from shiftbench.config.composition import Composition
+from shiftbench.config import result_paths, user_components
 from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.publish import (
+    crate_config,
     crate_files,
     crate_metadata,
+    crate_plan,
     croissant,
     licences,
     result_files,
@@ -33,13 +33,6 @@ from shiftbench.publish.results_folder import ResultsFolder
 
 ROOT = checkout.HOME
 """The checkout whose workflow and code computed the results."""
-WORKFLOW = (
-    "Snakefile", "Makefile", "pyproject.toml", "setup.py", "envs/requirements.lock", "LICENSE",
-    "CITATION.cff",
-)  # fmt: skip
-FOLDERS = {"workflow": "*", "profiles": "*", "envs": "*.in", "src/shiftbench": "*"}
-"""Folders of the checkout, with a pattern for their files."""
-LEFT_OUT = ("__pycache__",)
 README = """\
 # Results of shiftbench: {name}
 
@@ -58,7 +51,8 @@ def make(results: Path, config_file: Path, target: Path) -> None:
     """Write the crate of a folder of results, or of published results, to `target`.
 
     Raises UserError, and writes nothing, if the target is not a crate, if the results are
-    incomplete or changed since the workflow wrote them, or if code or config are others here.
+    incomplete or changed since the workflow wrote them, if code or config are others here, or if
+    `verify` would refuse the crate.
     """
     _refuse_other_folder(target)
     if checkout.INSTALLED:
@@ -75,16 +69,17 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         _copy_runs(runs, results, new)
         _copy_streams(runs, results, new)
         _copy_code(new)
-        _copy_config(composed, config_file, new)
-        _copy_user_components(composed, config_file, new)
+        crate_config.copy(composed, config_file, new)
         atomic_files.write(
             new / crate_metadata.README, README.format(name=results.name, file=config_file.name)
         )
         name = f"config/{config_file.name}"
-        crate_metadata.write(new, plan, composed.library, name)
+        is_ours = crate_config.is_ours(config_file)
+        crate_metadata.write(new, plan, composed.library, name, is_ours)
         atomic_files.write(
             new / result_files.CHECKSUMS, result_files.checksums(crate_files.contents(new))
         )
+        _refuse_unreadable(results, new, bool(composed.component_folders))
         scratch.replace(target, new)
 
 
@@ -100,6 +95,22 @@ def _refuse_other_folder(target: Path) -> None:
             f"{target}: holds {crate_files.some(foreign)} beside a crate; name another folder with"
             " --to"
         )
+
+
+def _refuse_unreadable(results: Path, new: Path, has_components: bool) -> None:
+    """Raise UserError if a crate that was just made is not what `verify` can read."""
+    try:
+        if has_components:
+            user_components.forget()  # those in the crate have the names of these
+        crate_plan.read(new, trust=True, limits=crate_files.DEFAULT.raised(crate_files.MOST))
+    except UserError as error:
+        reason = str(error).replace(f"{new}/", "").replace("; get the crate again", "")
+        raise UserError(
+            f"{results}: no crate was made, because `shiftbench verify` would refuse it: {reason}"
+        ) from None
+    finally:
+        if has_components:
+            user_components.forget()
 
 
 def changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
@@ -125,9 +136,10 @@ def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: 
     """Raise UserError if studies or runs are not those of the config and the code here."""
     studies = result_paths.finished(results.folder)
     if unknown := [name for name in studies if name not in plan.studies]:
+        folders = [str(result_paths.study(results.folder, name)) for name in unknown]
         raise UserError(
-            f"{results.folder}: {config_file} has no study {', '.join(unknown)}; name the config of"
-            " these results with --config"
+            f"{results.folder}: {config_file} has no study {', '.join(unknown)}; delete"
+            f" {', '.join(folders)}, or name the config of these results with --config"
         )
     if unplanned := results.unplanned():
         raise UserError(
@@ -160,40 +172,11 @@ def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
 
 def _copy_code(crate: Path) -> None:
     """Copy the workflow and the package from the checkout."""
-    paths = [ROOT / name for name in WORKFLOW]
-    for folder, pattern in FOLDERS.items():
-        paths += _files_below(ROOT / folder, pattern)
+    paths = [ROOT / name for name in crate_files.WORKFLOW]
+    for folder, pattern in crate_files.FOLDERS.items():
+        paths += crate_files.below(ROOT / folder, pattern)
     for path in paths:
         _copy(path, crate / path.relative_to(ROOT))
-
-
-def _files_below(folder: Path, pattern: str = "*") -> Iterator[Path]:
-    for path in sorted(folder.rglob(pattern)):
-        if path.is_file() and not set(path.parts) & set(LEFT_OUT):
-            yield path
-
-
-def _copy_config(composed: Composition, config_file: Path, crate: Path) -> None:
-    """Copy the config and the files that it was composed of, those beside it before ours."""
-    for path in [config_file, *(Path(each.path) for each in composed.library.documents)]:
-        folders = (config_file.resolve().parent, *composed.library.folders)
-        base = next(folder for folder in folders if path.resolve().is_relative_to(folder))
-        target = crate / "config" / path.resolve().relative_to(base)
-        if not target.exists():
-            _copy(path, target)
-
-
-def _copy_user_components(composed: Composition, config_file: Path, crate: Path) -> None:
-    """Copy the user's own components. Raises UserError unless they are beside the config."""
-    beside = config_file.resolve().parent
-    for folder in composed.component_folders:
-        if not folder.is_relative_to(beside):
-            raise UserError(
-                f"{folder}: these components are not below the folder of {config_file}, where a"
-                " crate has them; move them there"
-            )
-        for path in _files_below(folder):
-            _copy(path, crate / "config" / path.relative_to(beside))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,13 @@ from shiftbench.publish.result_files import CHECKSUMS
 
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 """A line that sha256sum prints."""
+WORKFLOW = (
+    "Snakefile", "Makefile", "pyproject.toml", "setup.py", "envs/requirements.lock", "LICENSE",
+    "CITATION.cff",
+)  # fmt: skip
+FOLDERS = {"workflow": "*", "profiles": "*", "envs": "*.in", "src/shiftbench": "*"}
+"""Folders of the checkout, with a pattern for their files."""
+LEFT_OUT = ("__pycache__",)
 MAX_PATH = 1000
 """Characters of a name with its folders."""
 SHOWN = 3
@@ -47,6 +55,8 @@ class Limits(NamedTuple):
 
 
 DEFAULT = Limits()
+MOST = 10_000
+"""The largest factor by which users can raise them."""
 RAISE = "if you trust where it comes from, raise the limits with --limit"
 
 
@@ -82,6 +92,14 @@ def contents(
     if not with_checksums:
         found.pop(CHECKSUMS, None)
     return dict(sorted(found.items()))
+
+
+def below(folder: Path, pattern: str = "*") -> Iterator[Path]:
+    """Yield the files below a folder that belong into a crate: no hidden ones, and no bytecode."""
+    for path in sorted(folder.rglob(pattern)):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(one.startswith(".") or one in LEFT_OUT for one in parts):
+            yield path
 
 
 def changed(

@@ -39,7 +39,8 @@ TERMS = {
     name: f"https://w3id.org/ro/terms/workflow-run#{name}" for name in ("resourceUsage", "sha256")
 }
 """Terms of these profiles that RO-Crate 1.1 lacks."""
-LICENCE = "https://spdx.org/licenses/MIT"
+LICENCE = f"{crate_sources.LICENCES}MIT"
+"""The licence of the code."""
 LOCK = "envs/requirements.lock"
 CODE = "src/"
 README = "README.md"
@@ -55,10 +56,13 @@ TYPES = {
 """Media types by suffix, else plain text; the tables of operating systems differ by machine."""
 
 
-def write(crate: Path, plan: Config, library: Library, config: str) -> None:
-    """Write the metadata of all other files of a crate. config: name of its config file."""
-    cited = crate_sources.citation(crate)
-    authors, works = crate_sources.authors(cited), crate_sources.cited_works(plan, library)
+def write(crate: Path, plan: Config, library: Library, config: str, is_ours: bool) -> None:
+    """Write the metadata of all other files of a crate.
+
+    config: name of its config file; is_ours: whether that is one of this repository.
+    """
+    cited = crate_sources.citation(crate, is_ours)
+    works, licence = crate_sources.cited_works(plan, library), crate_sources.licence(cited)
     data = [*crate_sources.datasets(plan, plan.streams), *crate_sources.raw_files(plan)]
     done = crate_actions.of_crate(crate, plan, config)
     described = rocrate.ROCrate(version=ROCRATE)
@@ -71,18 +75,20 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
     for parameter in parameters:
         for example in parameter["workExample"]:
             _set(described.get(example["@id"]), {"exampleOfWork": {"@id": parameter["@id"]}})
-    context = [*authors, *works, *packages, *parameters, *_profiles_and_licence()]
+    mit = crate_sources.licence(cited._replace(licence="MIT"))
+    licences = [mit] if licence == mit else [mit, licence]
+    context = [*cited.authors, *works, *packages, *parameters, *_profiles(), *licences]
     for entity in (*data, *context, *done.tools, *done.steps, *done.actions):
         _add(described, entity)
     created = [action for action in done.actions if action["@type"] == "CreateAction"]
     ended = [origin.get("ended", "") for origin in result_files.origins(crate)]
     root = {
-        "name": f"shiftbench: results of {Path(config).stem}",
-        "description": _description(crate, cited),
-        "datePublished": max(ended) or str(cited["date-released"]),
-        "license": {"@id": LICENCE},
-        "author": references(authors),
-        "publisher": references(authors),
+        "name": cited.name or f"shiftbench: results of {Path(config).stem}",
+        "description": _description(crate, cited.title),
+        "datePublished": max(ended) or crate_sources.released(crate),
+        "license": {"@id": licence["@id"]},
+        "author": references(cited.authors),
+        "publisher": references(cited.authors),
         "citation": references(works),
         "mentions": references(created),
         "conformsTo": [{"@id": profile} for profile in PROFILES],
@@ -179,14 +185,12 @@ def _add_workflow(described: Any, crate: Path, done: crate_actions.Actions) -> A
     return workflow
 
 
-def _profiles_and_licence() -> list[Entity]:
-    """Return the profiles that the crate conforms to, and its licence."""
-    profiles = [
+def _profiles() -> list[Entity]:
+    """Return the profiles that the crate conforms to."""
+    return [
         {"@id": at, "@type": "CreativeWork", "name": name, "version": at.rpartition("/")[2]}
         for at, name in PROFILES.items()
     ]
-    licence = {"@id": LICENCE, "@type": "CreativeWork", "name": "MIT License", "url": LICENCE}
-    return [*profiles, licence]
 
 
 def _parameters(crate: Path, config: str) -> list[Entity]:
@@ -266,9 +270,9 @@ def _plain(entity: Entity) -> Entity:
     return {key: value for key, value in (entity | single).items() if value not in ([], "")}
 
 
-def _description(crate: Path, cited: Entity) -> str:
+def _description(crate: Path, title: str) -> str:
     names = result_paths.finished(crate)
     return (
-        f"{cited['title']}. Results of {len(names)} studies ({', '.join(names)}), with the code,"
-        " the config and the versions that made them."
+        f"{f'{title}. ' if title else ''}Results of {len(names)} studies ({', '.join(names)}), with"
+        " the code, the config and the versions that made them."
     )

@@ -29,6 +29,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 from shiftbench.forecast import records
 from shiftbench.publish import (
+    crate_config,
     crate_files,
     crate_metadata,
     crate_records,
@@ -37,16 +38,11 @@ from shiftbench.publish import (
     store_checks,
     store_metadata,
 )
-from shiftbench.publish.crate import FOLDERS, WORKFLOW
-from shiftbench.publish.crate_files import RAISE, Limits
+from shiftbench.publish.crate_files import FOLDERS, RAISE, WORKFLOW, Limits
 from shiftbench.publish.results_folder import ResultsFolder
 
 LOCAL = ("code", "instructions", "device")
 """Keys of a spec about the machine and the versions with which a run was made."""
-COMPONENTS = "components"
-"""The key of a config that names folders with code."""
-PATHS = ("from", yaml_lines.FOLDER, COMPONENTS)
-"""Keys of a config that name further files or folders to read."""
 CODE = ("config/", *(f"{folder}/" for folder in FOLDERS))
 """Folders of a crate in which any file may be."""
 OPTIONAL = (records.TABLE, result_paths.SOURCE_DATA)
@@ -81,12 +77,12 @@ class PlannedCrate(NamedTuple):
         return [run for run in self.runs if run.study == study]
 
 
-def own_components(crate: Path) -> list[str]:
+def own_components(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
     """Return the folders of code that configs of a crate name. UserError for one outside of it."""
     return [
         folder
-        for document in _documents(crate)
-        for folder in _listed(document.data.get(COMPONENTS))
+        for document in _configs(crate / crate_metadata.config_file(crate, limits))
+        for folder in crate_config.component_folders(document)
     ]
 
 
@@ -102,7 +98,8 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
         Where it is not what its config plans, is larger than the limits, or brings code that is not
         trusted.
     """
-    if (own := own_components(crate)) and not trust:
+    files = crate_files.contents(crate, with_checksums=True, limits=limits)
+    if (own := own_components(crate, limits)) and not trust:
         raise UserError(
             f"{crate}: brings code of its own, {', '.join(own)}, which runs here only with --trust;"
             " read it first"
@@ -110,7 +107,6 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
     if own:
         # Bytecode beside the code would be files that the crate does not list.
         sys.dont_write_bytecode = True
-    files = crate_files.contents(crate, with_checksums=True, limits=limits)
     plan = _plan(crate / crate_metadata.config_file(crate, limits), limits)
     _refuse_undescribed(crate, files, limits)
     has_runs = any(name.startswith(f"{result_files.RUNS}/") for name in files)
@@ -132,25 +128,17 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
     return planned
 
 
-def _documents(crate: Path) -> Iterator[yaml_lines.Document]:
-    """Yield the configs of a crate. UserError for one that names files outside of it."""
-    for path in sorted((crate / "config").rglob("*.yaml")):
-        document = yaml_lines.read(path)
-        if not isinstance(document.data, dict):
-            continue
-        for key in PATHS:
-            for name in _listed(document.data.get(key)):
-                place = PurePosixPath(name)
-                if place.is_absolute() or ".." in place.parts or name.startswith("~"):
-                    raise UserError(
-                        f"{path}: {key}: {printable(name)} is outside of the crate; get it again"
-                    )
+def _configs(path: Path) -> Iterator[yaml_lines.Document]:
+    """Yield the config of a crate, and those that it starts from, each once it is known to be safe.
+
+    UserError for one that names files outside of the crate.
+    """
+    for document in crate_config.chain(path, alone=True):
+        for key, name in crate_config.leading_out(document):
+            raise UserError(
+                f"{document.path}: {key}: {printable(name)} is outside of the crate; get it again"
+            )
         yield document
-
-
-def _listed(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [one for one in values if isinstance(one, str)]
 
 
 def _plan(path: Path, limits: Limits) -> Config:

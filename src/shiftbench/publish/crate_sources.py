@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -12,11 +14,33 @@ from shiftbench.config import bibliography, claims, user_files
 from shiftbench.config.bibliography import Work
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
+from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
 from shiftbench.publish import licences
 
 Entity = dict[str, Any]
 """An entity of JSON-LD, with @id and @type."""
+CITATION = "CITATION.cff"
+OWN_CITATION = f"config/{CITATION}"
+"""The file that stood beside the config of a crate, and says who made the results."""
+SPDX = re.compile(r"[A-Za-z0-9.+-]*")
+LICENCES = "https://spdx.org/licenses/"
+NOT_STATED = "not stated"
+
+
+class Citation(NamedTuple):
+    """Who made the results of a crate, as the file says; empty where nobody says it.
+
+    name: of these results; title: of the work that they are part of; licence: an SPDX identifier.
+    """
+
+    name: str
+    title: str
+    authors: list[Entity]
+    licence: str
+
+
+NOBODY = Citation("", "", [], "")
 
 
 def references(entities: Iterable[Entity]) -> list[Entity]:
@@ -24,14 +48,44 @@ def references(entities: Iterable[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def citation(crate: Path) -> dict[str, Any]:
-    """Return the content of CITATION.cff."""
-    return yaml.safe_load((crate / "CITATION.cff").read_text(encoding="utf-8"))
+def citation(crate: Path, is_ours: bool) -> Citation:
+    """Return who made the results of a crate: who wrote the file beside its config, or we."""
+    if (crate / OWN_CITATION).is_file():
+        return read_citation(crate / OWN_CITATION)
+    return read_citation(crate / CITATION)._replace(name="") if is_ours else NOBODY
 
 
-def authors(cited: dict[str, Any]) -> list[Entity]:
-    """Return the authors of this software, as in CITATION.cff."""
-    return [_author(number, author) for number, author in enumerate(cited["authors"], 1)]
+def released(crate: Path) -> str:
+    """Return the day on which the software of a crate was released."""
+    return str(yaml.safe_load((crate / CITATION).read_text(encoding="utf-8"))["date-released"])
+
+
+def read_citation(path: Path) -> Citation:
+    """Read a CITATION.cff. UserError unless it names a title and authors."""
+    try:
+        cited = yaml.safe_load(path.read_text(encoding="utf-8"))
+        title, authors = cited["title"], [*map(_author, count(1), cited["authors"])]
+        licence = cited.get("license", "")
+        names = (title, licence, *(author["name"] for author in authors))
+        if authors and all(isinstance(name, str) for name in names) and SPDX.fullmatch(licence):
+            return Citation(title, title, authors, licence)
+        reason = "a title, names of authors or an SPDX identifier as license is missing"
+    except (yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+    raise UserError(
+        f"{path}: not a citation ({reason}); write title, authors with names, and a license such as"
+        " CC-BY-4.0: https://citation-file-format.github.io"
+    )
+
+
+def licence(cited: Citation) -> Entity:
+    """Return the licence of the results of a crate, or that none is stated."""
+    if not cited.licence:
+        told = "Who made these results states no licence for them."
+        return {"@id": "#licence", "@type": "CreativeWork", "name": NOT_STATED, "description": told}
+    at = f"{LICENCES}{cited.licence}"
+    name = "MIT License" if cited.licence == "MIT" else cited.licence
+    return {"@id": at, "@type": "CreativeWork", "name": name, "url": at}
 
 
 def cited_works(plan: Config, library: Library) -> list[Entity]:
@@ -135,7 +189,7 @@ def _user_file(path: Path, settings: dict[str, Any]) -> Entity:
         "@id": f"#data-{checksum}",
         "@type": "CreativeWork",
         "name": path.name,
-        "license": settings.get("licence", "not stated"),
+        "license": settings.get("licence", NOT_STATED),
         "description": settings.get("citation", ""),
         "sha256": checksum,
     }

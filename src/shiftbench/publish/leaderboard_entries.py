@@ -104,7 +104,7 @@ def read(
         If the folder is not a complete, unchanged crate.
     """
     crate.refuse_changed(folder, limits)
-    if crate_plan.own_components(folder):
+    if crate_plan.own_components(folder, limits):
         if not trust:
             return _untrusted(folder, limits)
         user_components.forget()  # an earlier crate may have a package of the same name

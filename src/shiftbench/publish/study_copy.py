@@ -16,6 +16,7 @@ from typing import Any
 from shiftbench.config import result_paths
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.tuning import TRIALS
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.evaluation.scoring import tidy_files
@@ -219,13 +220,16 @@ def provenance(results: ResultsFolder, study: str, code: str) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the working tree, marked if it has changes; empty without git.
+    """Return the commit of the code's checkout, marked if it has changes; empty without git.
 
+    The working directory, and a folder above an installed package, may be of the user's repository.
     Published results do not count as changes: they are written from the code of the commit.
     """
     describe = ("describe", "--always", "--abbrev=12", "--exclude=*")
     ours = f":(top,exclude){result_paths.ALL_PUBLISHED}"
     changes = ("status", "--porcelain", "--untracked-files=no", "--", ":/", ours)
+    if not (checkout.HOME / ".git").exists():
+        return ""
     try:
         name, changed = map(_git, (describe, changes))
     except (OSError, subprocess.CalledProcessError):
@@ -234,5 +238,6 @@ def commit() -> str:
 
 
 def _git(words: tuple[str, ...]) -> str:
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=True)
+    command = ["git", "-C", str(checkout.HOME), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.strip()

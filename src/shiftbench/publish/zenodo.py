@@ -1,8 +1,10 @@
 """Upload to a draft on Zenodo, which a person publishes: https://developers.zenodo.org.
 
-Zenodo has no folders, so a crate is one zip there, beside its metadata. The draft is identified
-by its title. ZENODO_TOKEN is the token, with the scope deposit:write; ZENODO_URL names another
-server, such as https://sandbox.zenodo.org.
+Zenodo has no folders, so a crate is one zip there, beside its metadata. A keyword of the draft, the
+checksum of these metadata, says of which crate it is.
+
+ZENODO_TOKEN is the token, with the scope deposit:write; ZENODO_URL names another server, such as
+https://sandbox.zenodo.org.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Any
 import requests
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate_files, crate_metadata
+from shiftbench.data.store import checksum
+from shiftbench.publish import crate_files, crate_metadata, crate_sources
 
 TOKEN, SERVER = "ZENODO_TOKEN", "ZENODO_URL"
 OFFICIAL = "https://zenodo.org"
@@ -48,20 +51,32 @@ class Draft:
         """Return the crate as a zip, and its metadata."""
         described = folder / crate_metadata.NAME
         self.metadata = _zenodo_metadata(json.loads(described.read_text(encoding="utf-8")))
+        self.metadata["keywords"] = [f"{described.name} sha256:{checksum.sha256(described)}"]
         packed = scratch / f"{folder.resolve().name}.zip"
         _pack(crate_files.contents(folder, with_checksums=True), packed)
         return {packed.name: packed, described.name: described}
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
-        """Return the files that the draft lacks, by Zenodo's checksums; all without a draft."""
+        """Return the files that the draft lacks, by Zenodo's checksums; all without a draft.
+
+        UserError for a draft of the same title that may be of another crate.
+        """
         newest = {"status": "draft", "size": str(MOST)}
-        title = self.metadata["title"]
+        title, (mark,) = self.metadata["title"], self.metadata["keywords"]
         with _answers_of_zenodo(self.depositions):
             drafts = self._ask("GET", self.depositions, params=newest)
             same = [draft for draft in drafts if draft["metadata"].get("title") == title]
             if not same:
                 return list(contents)
-            self.draft = same[0]
+            ours = [one for one in same if mark in (one["metadata"].get("keywords") or ())]
+            if not ours:
+                place = same[0]["links"].get("html") or f"{self.depositions}/{same[0]['id']}"
+                raise UserError(
+                    f"{place}: this draft is also called {title}, and may be of another crate, or"
+                    " of this one before it changed; delete it there, or give it another title, and"
+                    " upload again"
+                )
+            self.draft = ours[0]
             uploaded = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
             md5 = {file["filename"]: file["checksum"].removeprefix("md5:") for file in uploaded}
         return [name for name, path in contents.items() if md5.get(name) != _md5(path)]
@@ -110,16 +125,29 @@ def _with_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _zenodo_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata that Zenodo requires, from those of a crate."""
+    """Return the metadata that Zenodo requires, from those of a crate.
+
+    UserError without an author or a licence.
+    """
     entities = {entity["@id"]: entity for entity in metadata["@graph"]}
     root = entities["./"]
-    authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
+    authors = root.get("author", [])
+    authors = authors if isinstance(authors, list) else [authors]
+    licence = root["license"]["@id"]
+    is_stated = licence.startswith(crate_sources.LICENCES)
+    if not authors or not is_stated:
+        raise UserError(
+            "Zenodo needs authors and a licence, but the crate's metadata"
+            f" {'state no licence' if authors else 'name no author'}; write"
+            f" {crate_sources.CITATION} beside the config, with title, authors and license, and"
+            " make the crate again"
+        )
     return {
         "title": root["name"],
         "upload_type": "dataset",
         "description": root["description"],
         "creators": [{"name": entities[author["@id"]]["name"]} for author in authors],
-        "license": "mit",
+        "license": licence.removeprefix(crate_sources.LICENCES).lower(),
     }
 
 

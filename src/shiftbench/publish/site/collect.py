@@ -200,6 +200,12 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> SiteResults:
         for name in plan.config.studies
         if not name.endswith(TRIALS) and name in finished[folder]
     ]
+    if not studies:
+        of_configs = ", ".join(str(plan.path) for plan in plans.values())
+        raise UserError(
+            f"{results}: has results of no study of {of_configs}; run the workflow first, or name"
+            " the config of these results with --config"
+        )
     # Our library, with the files that a user has beside a config.
     library = next(iter(plans.values())).composition.library
     all_claims = claims.load(library)
