@@ -143,6 +143,10 @@ class StudyResults:
         whole = self.scores[f"runs/{stream}/{self.row_of(method)}"]
         return paper_numbers.share(self.streams[stream], whole, paper, method, metric)
 
+    def same_data(self, stream: str) -> bool:
+        """Return whether all seeds see the same data of a stream, as far as it declares."""
+        return caption_notes.same_data(self.streams[stream])
+
     def row_of(self, method: str) -> str:
         """Return what the study calls a method of the library. KeyError if it has none."""
         return {name: row for row, name in self.method_of.items()}[method]

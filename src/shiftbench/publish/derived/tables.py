@@ -22,7 +22,13 @@ from shiftbench.config.schema import Config, Study
 from shiftbench.config.spec_files import Spec
 from shiftbench.evaluation import artefact_files
 from shiftbench.evaluation.overview import ledger
-from shiftbench.evaluation.scoring import paper_numbers, results, summary_files, tidy_files
+from shiftbench.evaluation.scoring import (
+    caption_notes,
+    paper_numbers,
+    results,
+    summary_files,
+    tidy_files,
+)
 from shiftbench.evaluation.scoring.paper_numbers import PaperNumber
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -64,6 +70,13 @@ class WithoutRuns(StudyResults):
         if found is None or not searched:
             return found
         return min(found, self.published_shares.get((metric, stream, method), found))
+
+    def same_data(self, stream: str) -> bool:
+        """Return whether all seeds see the same data, by the settings of the config."""
+        assert self.config is not None
+        planned = self.config.streams[stream]
+        one = planned.settings.get("realisations", 1) == 1
+        return one or not caption_notes.of_data({stream: (planned.family, planned.settings)})
 
     def published(self, stream: str, method: str, metric: str) -> PaperNumber | None:
         """Return what a paper prints for the method, or None, by the settings of the config."""
