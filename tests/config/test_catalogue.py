@@ -205,7 +205,7 @@ def test_a_study_with_what_it_compares_costs_and_needs():
 
 def test_a_tuned_study_tells_its_trials():
     text = catalogue.study(composed("cpu"), planned("cpu"), "split-digits", PUBLISHED)
-    assert "tuning    6 trials of each method, by acc, with 2 seeds each\n" in text
+    assert "tuning    12 trials of each method, by acc, with 2 seeds each\n" in text
     assert re.search(r"cost      [\d.]+ core-hours, [\d.]+ core-hours of trials, as publ", text)
 
 

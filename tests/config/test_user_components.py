@@ -105,6 +105,18 @@ def test_a_part_is_found_described_and_imported_as_ours_are(folder) -> None:
     assert user_components.use(folder) == [], "a second time is no error"
 
 
+def test_digests_of_forgotten_parts_do_not_trouble_those_of_ours(folder) -> None:
+    plan = config_file.load(folder.parent / "mine.yaml")
+    codes = {
+        name: specs.run(plan, "mine", "table", name, (0, 1))["code"]
+        for name in plan.studies["mine"].methods
+    }
+    ours = {code for name, code in codes.items() if name != "zero"}
+    assert codes["zero"] in spec_code.behind() and ours
+    user_components.forget()
+    assert codes["zero"] not in spec_code.behind() and ours <= spec_code.behind().keys()
+
+
 def test_a_package_may_have_code_of_its_own(folder) -> None:
     (folder / "__init__.py").write_text("LEVEL = 3\n")
     text = LEARNER.replace("from my_parts.numbers import ZERO", "from .. import LEVEL as ZERO")

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shiftbench.config import digest, environment, spec_files
+from shiftbench.config import components, digest, environment, spec_files
 from shiftbench.config.spec_files import Spec
 
 _modules: dict[str, tuple[str, ...]] = {}
@@ -39,8 +39,15 @@ def behind() -> dict[str, dict[str, Any]]:
     """Return what the digests in the specs made so far were computed from.
 
     For code: each module with its digest. For an environment: each package with its versions.
+    Without the code of users' components that have been forgotten since.
     """
-    return {code: digest.contents(*modules) for code, modules in _modules.items()} | _environments
+    here = {components.OURS, *components.packages()}
+    modules = {
+        code: of_code
+        for code, of_code in _modules.items()
+        if all(name.partition(".")[0] in here for name in of_code)
+    }
+    return {code: digest.contents(*names) for code, names in modules.items()} | _environments
 
 
 def write(spec: Spec, folder: Path) -> Path:
