@@ -66,3 +66,12 @@ def test_each_mistake_is_told_at_its_key(folder: Path, settings, key: str, words
 def test_nothing_is_wrong_with_a_file_that_has_its_checksum(folder: Path) -> None:
     right = {"path": "b.txt", "sha256": hashlib.sha256(b"two\n").hexdigest()}
     assert not list(user_files.issues(right, "path", folder))
+
+
+def test_a_folder_that_cannot_be_listed_is_told(folder: Path, monkeypatch) -> None:
+    def refuse(path: Path) -> list[Path]:
+        raise PermissionError(13, "Permission denied", str(path / "locked"))
+
+    monkeypatch.setattr(user_files, "files", refuse)
+    ((key, message),) = user_files.issues({"path": "."}, "path", folder)
+    assert key == "path" and "cannot be listed" in message and "locked" in message

@@ -66,7 +66,8 @@ def checked(document: Document, label: str, in_crate: bool = False) -> Compositi
     try:
         _refuse(label, composition, composition.issues)
     except ConfigError as error:
-        error.streams = _sound_streams(composition)
+        if not in_crate:  # a crate must not lead to files of this machine
+            error.streams = _sound_streams(composition)
         raise
     composition.config = config
     return composition

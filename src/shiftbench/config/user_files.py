@@ -38,9 +38,16 @@ def issues(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tupl
     path = _place(settings, key, folder)
     if not path.exists():
         yield key, f"there is no {path}; a path is relative to the file that it is written in"
-    elif not (path.is_file() or path.is_dir()):
+        return
+    if not (path.is_file() or path.is_dir()):
         yield key, f"{path} is a pipe or a device; name a file or a folder"
-    elif not (contents := files(path)):
+        return
+    try:
+        contents = files(path)
+    except OSError as error:
+        yield key, f"the folder {path} cannot be listed ({error}); name one with your data alone"
+        return
+    if not contents:
         yield key, f"the folder {path} is empty; put files into it, or name another"
     elif unreadable := [file for file in contents if not os.access(file, os.R_OK)]:
         yield key, f"{unreadable[0]} cannot be read: its permissions forbid it"
