@@ -9,7 +9,6 @@ SHA256SUMS lists their checksums. Equal input gives equal bytes.
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from shiftbench.config import config_file as config
@@ -151,7 +150,7 @@ def refuse_other_code(results: ResultsFolder, plan: config.Config, config_file: 
 
 def _copy_runs(runs: list[Path], results: Path, crate: Path) -> None:
     for store in runs:
-        _copy(store, crate / store.relative_to(results))
+        crate_files.copy(store, crate / store.relative_to(results))
         path = Path(result_paths.cost(str(store)))
         cost = atomic_files.read_json(path)
         cost.pop("host", None)  # names of machines are private
@@ -166,7 +165,7 @@ def _copy_streams(runs: list[Path], results: Path, crate: Path) -> None:
         store = result_paths.stream(results, name)
         is_open = licences.is_open(store_metadata.attributes(store)["licence"])
         if is_open:
-            _copy(store, result_paths.stream(crate, name))
+            crate_files.copy(store, result_paths.stream(crate, name))
         croissant.write(store, crate / croissant.place(name), is_open)
 
 
@@ -176,9 +175,4 @@ def _copy_code(crate: Path) -> None:
     for folder, pattern in crate_files.FOLDERS.items():
         paths += crate_files.below(ROOT / folder, pattern)
     for path in paths:
-        _copy(path, crate / path.relative_to(ROOT))
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+        crate_files.copy(path, crate / path.relative_to(ROOT))

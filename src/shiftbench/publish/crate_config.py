@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -85,9 +84,7 @@ def copy(composed: Composition, config_file: Path, crate: Path) -> None:
         for path in crate_files.below(folder):
             copied[path.relative_to(beside).as_posix()] = path
     for name, path in copied.items():
-        target = crate / "config" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        crate_files.copy(path, crate / "config" / name)
 
 
 def is_ours(config_file: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 import unicodedata
 from collections.abc import Iterator
@@ -100,6 +101,12 @@ def below(folder: Path, pattern: str = "*") -> Iterator[Path]:
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(one.startswith(".") or one in LEFT_OUT for one in parts):
             yield path
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file into a crate."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
 
 
 def changed(

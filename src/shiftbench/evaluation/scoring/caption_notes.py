@@ -12,7 +12,6 @@ from typing import Any
 import xarray as xr
 
 from shiftbench.config import components, provenance
-from shiftbench.evaluation.scoring import declared
 
 Streams = Mapping[str, xr.Dataset]
 Source = tuple[str, Mapping[str, Any]]
@@ -78,9 +77,17 @@ def ahead(streams: Streams) -> str:
 
 def same_data(stream: xr.Dataset) -> bool:
     """Return whether all seeds see the same data, as far as the stream declares."""
-    silent = components.facts("streams", provenance.spec(stream)["family"]).varies is None
-    one = stream.sizes.get("realisation", 1) == 1
-    return one or not (silent or declared.words(stream, "varies"))
+    spec = provenance.spec(stream)
+    source = spec["family"], spec["settings"]
+    return same_realisations(source, stream.sizes.get("realisation", 1))
+
+
+def same_realisations(source: Source, number: int) -> bool:
+    """Return whether all of a number of realisations of a source have the same data."""
+    family, settings = source
+    facts = components.facts("streams", family)
+    silent = facts.varies is None
+    return number == 1 or not (silent or facts.words("varies", settings))
 
 
 def _declared(streams: Streams, fact: str, names: Iterable[str]) -> list[str]:

@@ -75,8 +75,8 @@ class WithoutRuns(StudyResults):
         """Return whether all seeds see the same data, by the settings of the config."""
         assert self.config is not None
         planned = self.config.streams[stream]
-        one = planned.settings.get("realisations", 1) == 1
-        return one or not caption_notes.of_data({stream: (planned.family, planned.settings)})
+        number = planned.settings.get("realisations", 1)
+        return caption_notes.same_realisations((planned.family, planned.settings), number)
 
     def published(self, stream: str, method: str, metric: str) -> PaperNumber | None:
         """Return what a paper prints for the method, or None, by the settings of the config."""

@@ -22,16 +22,18 @@ def write(
     writer("study-details.html", f"{address}_details.html", **content)
     settings = list(study_page.settings(study).items())
     for page in paging.cut(f"{address}_settings", settings, paging.words):
-        writer("study-settings.html", page.address, page=page, **content)
+        writer("study-settings.html", page.address, part="settings", page=page, **content)
     if content["by_method"]:
         for page in paging.cut(f"{address}_scores", content["rows"], _words_of_scores):
-            writer("study-all-scores.html", page.address, page=page, **content)
+            writer("study-all-scores.html", page.address, part="all scores", page=page, **content)
     if len(content["claims"]) > study_page.MOST_CLAIMS:
         for page in paging.cut(f"{address}_claims", content["claims"], _words_of_claim):
-            writer("study-claims.html", page.address, page=page, **content)
+            writer("study-claims.html", page.address, part="claims", page=page, **content)
     for table in content["tables"]:
         for page in paging.cut(f"{address}_table-{table.name}", table.rows, paging.words):
-            writer("study-table.html", page.address, page=page, table=table, **content)
+            writer(
+                "study-table.html", page.address, part=table.name, page=page, table=table, **content
+            )
     return content["figures"]
 
 
