@@ -68,8 +68,7 @@ def run(
         `score` [stream, learner, metric, seed], where a learner is one of the methods: the mean
         over tasks, or the metric of the whole run. `score_by_task` [..., task], NaN for metrics of
         whole runs. `status` [stream, learner, seed]: "ok", or why the run failed; its scores are
-        NaN then. Coordinates `unit`, `better` ("higher", "lower", or "" for neither), `lowest` and
-        `highest` (possible scores) describe the metrics.
+        NaN then. Of the metrics: `unit`, `better` ("higher", "lower" or ""), `lowest`, `highest`.
 
     Raises
     ------

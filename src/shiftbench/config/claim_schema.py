@@ -149,8 +149,8 @@ class ClaimEntry(Model):
     not_run: str = Field("", description="Why no study at the budget of a few cores judges it.")
     exact: bool = Field(
         False,
-        description="Neither data nor method is random, so that one score decides, which all seeds "
-        "have.",
+        description="Neither data nor method is random, so all seeds have one score, and it "
+        "decides.",
     )
 
     @property

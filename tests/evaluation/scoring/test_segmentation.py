@@ -138,7 +138,7 @@ def test_run_lengths_of_zero_far_from_true_changes_are_false_discoveries():
 
 
 def test_tasks_before_the_first_rows_have_no_run_length_and_are_no_change():
-    """Of six tasks, the first three are without rows; the fifth has a false change."""
+    """The first three of six tasks have no rows; a false change is inferred at the fifth."""
     data = stream().isel(task=slice(6))
     data["shift"][:] = False
     length = np.array([0, 0, 0, 0, 0, 1])[None, :, None]

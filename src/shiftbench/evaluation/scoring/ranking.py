@@ -25,7 +25,7 @@ FRACTIONS, OTHERS = 0.01, 0.01
 
 
 class Scale(NamedTuple):
-    """What comparisons need to know of a metric: its direction, if it has one, unit and bounds."""
+    """The direction, unit and bounds of a metric; no direction where neither is better."""
 
     higher_is_better: bool | None
     unit: str
